@@ -19,7 +19,7 @@
 
 namespace outcore::buffer {
 
-inline constexpr uint32_t kMembersMax = 256, kFilesMax = 1024;
+inline constexpr uint32_t kMembersMax = 256, kFilesMax = 1024, kWritersMax = 56;
 inline constexpr uint64_t kPage = base::kSystemPage;
 
 // Lowers a count of a member's record, not below 0: a member that has lost its lock, because the
@@ -55,8 +55,10 @@ class News {
 };
 
 struct MemberRecord {
-  static constexpr uint32_t kNews = 4096, kPinSets = 256, kPinWays = 16;
+  static constexpr uint32_t kNews = 4096, kPinSets = 256, kPinWays = 16, kFills = 64;
 
+  // Another number for each member that was in this place.
+  std::atomic<uint64_t> generation;
   // A guess that saves asking for the lock: it was taken once.
   std::atomic<uint32_t> is_joined;
   std::atomic<uint32_t> is_holding;  // it is there for others (HeldBuffer)
@@ -72,6 +74,8 @@ struct MemberRecord {
   std::atomic<uint32_t> pin_count;
   alignas(64) std::array<std::atomic<uint64_t>, kPinSets * kPinWays> pins;
   std::array<std::atomic<uint64_t>, kNews> news;
+  // Runs of pages that it is just reading from a file; 0: none. As News has them.
+  alignas(64) std::array<std::atomic<uint64_t>, kFills> fills;
 };
 
 enum class FileState : uint32_t {
@@ -86,10 +90,31 @@ struct FileRecord {
   store::FileVersion version;
   uint64_t first_page, pages;                                   // in the memory file of the frames
   std::array<std::atomic<uint64_t>, kMembersMax / 64> members;  // bits: who has it mapped
+  // Somebody has it mapped for writing: its time of change says nothing (Marks).
+  std::atomic<uint32_t> is_written;
+  // The members that write it, by the number that pages are marked with (Writer); 0: nobody.
+  std::array<std::atomic<uint64_t>, kWritersMax> writers;
+};
+
+// Writer: a member as long as it is one, as files name those that write them.
+class Writer {
+ public:
+  constexpr explicit Writer(uint64_t bits = 0) : bits_(bits) {}
+  static Writer of(const MemberRecord& record, uint32_t index) {
+    return Writer(record.generation.load() << 16 | (index + 1));
+  }
+  constexpr uint64_t bits() const { return bits_; }
+  constexpr bool is_any() const { return bits_ != 0; }
+  constexpr uint32_t index() const { return static_cast<uint32_t>(bits_ & 0xFFFF) - 1; }
+  constexpr uint64_t generation() const { return bits_ >> 16; }
+  bool operator==(const Writer&) const = default;
+
+ private:
+  uint64_t bits_;
 };
 
 struct Board {
-  static constexpr uint64_t kMagic = 0x4f43425546463032;  // OCBUFF02
+  static constexpr uint64_t kMagic = 0x4f43425546463033;  // OCBUFF03
   static constexpr uint32_t kClaims = 16384;
 
   std::atomic<uint64_t> limit_bytes;
@@ -104,6 +129,10 @@ struct Board {
   alignas(64) std::atomic<uint32_t> room_changes;
   std::atomic<uint32_t> room_waiters;
   std::atomic<uint32_t> claim_waiters;
+  // Files that are written; and how often writers were asked to store what they have written, as
+  // pages that are to leave must be.
+  std::atomic<uint32_t> written_files;
+  alignas(64) std::atomic<uint32_t> store_requests;
   // Who is bringing in which page: page in the upper bits, member + 1 below. A hint, so that two do
   // not read the same: nothing is wrong if it is.
   alignas(64) std::array<std::atomic<uint64_t>, kClaims> claims;

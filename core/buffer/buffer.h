@@ -31,6 +31,7 @@ class Buffer {
   Claims& claims() { return claims_; }
   Pins& pins() { return pins_; }
   Room& room() { return room_; }
+  Puncher& puncher() { return puncher_; }
 
   // What this process may use beside the frames, more by so much: the keeping process makes room
   // for it. False: the buffer cannot do without, or the room was not made within `wait_ns`; then

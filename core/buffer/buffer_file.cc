@@ -31,11 +31,16 @@ int open_if(const std::string& path, uint64_t inode) {
 MemoryFiles open_memory_of(const Header& header, const Slot& slot) {
   const std::string of = "/proc/" + std::to_string(slot.process) + "/fd/";
   MemoryFiles files{open_if(of + std::to_string(slot.board_fd), header.board_inode),
-                    open_if(of + std::to_string(slot.frames_fd), header.frames_inode)};
+                    open_if(of + std::to_string(slot.frames_fd), header.frames_inode),
+                    open_if(of + std::to_string(slot.marks_fd), header.marks_inode)};
   if (files.are_there()) return files;
-  for (const int fd : {files.board, files.frames})
-    if (fd >= 0) os::close_locked(fd);
+  files.close();
   return {};
+}
+
+void MemoryFiles::close() const {
+  for (const int fd : {board, frames, marks})
+    if (fd >= 0) os::close_locked(fd);
 }
 
 }  // namespace outcore::buffer

@@ -14,6 +14,7 @@ namespace outcore::buffer {
 // who changes the table of files, and by each member as long as it lives.
 inline constexpr uint64_t kMaking = 0, kKeeping = 1, kFiles = 2, kSlots = 16;
 inline constexpr uint64_t kFramesBytes = uint64_t{1} << 60;
+inline constexpr uint64_t kMarksBytes = kFramesBytes / kPage * sizeof(uint64_t);
 inline constexpr uint64_t kLimitLeast = uint64_t{4} << 20;
 // What all members may have for themselves: an eighth is for the pages.
 constexpr uint64_t most_beside(uint64_t limit_bytes) { return limit_bytes - limit_bytes / 8; }
@@ -21,13 +22,13 @@ constexpr uint64_t most_beside(uint64_t limit_bytes) { return limit_bytes - limi
 // Who holds the lock of kMaking writes it.
 struct Header {
   uint64_t magic = 0, layout = 0;
-  uint64_t board_inode = 0, frames_inode = 0;
+  uint64_t board_inode = 0, frames_inode = 0, marks_inode = 0;
   bool is_a_buffers() const { return magic == Board::kMagic; }
   bool is_ours() const { return is_a_buffers() && layout == kLayout; }
 };
 // A member's process, and under which descriptors it has the memory files.
 struct Slot {
-  int32_t process = 0, board_fd = -1, frames_fd = -1;
+  int32_t process = 0, board_fd = -1, frames_fd = -1, marks_fd = -1;
 };
 constexpr uint64_t slot_offset(uint64_t slot) { return 4096 + slot * sizeof(Slot); }
 
@@ -42,11 +43,11 @@ int write_to(int fd, uint64_t offset, const T& from) {
 
 uint64_t inode_of(int fd);  // 0: not known
 
-// The two memory files of a member's process; -1: they cannot be had. os::close_locked() closes
-// them.
+// The memory files of a member's process; -1: they cannot be had.
 struct MemoryFiles {
-  int board = -1, frames = -1;
-  bool are_there() const { return board >= 0 && frames >= 0; }
+  int board = -1, frames = -1, marks = -1;
+  bool are_there() const { return board >= 0 && frames >= 0 && marks >= 0; }
+  void close() const;
 };
 MemoryFiles open_memory_of(const Header& header, const Slot& slot);
 

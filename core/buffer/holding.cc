@@ -41,7 +41,6 @@ Result<HeldFile> HeldBuffer::hold_file(int fd) const {
   if (result == -ENOTSUP || (result == 0 && version.size_bytes == 0))
     return Error{EINVAL, result == 0 ? "it is empty" : "it is no regular file"};
   if (result != 0) return base::system_error(result, "look at it");
-  if (version.is_fresh()) return Error{EBUSY, "it has changed just now"};
   Result<std::unique_ptr<buffer::SharedFile>> file = buffer::SharedFile::open(buffer_, version);
   if (!file) return file.error();
   return HeldFile(std::move(file).value());

@@ -129,6 +129,9 @@ void Keeping::forget_files() {
     }
     forget(i);
     puncher_.punch_range(file.first_page, file.pages);
+    // Nobody is left who could store what is marked.
+    if (file.is_written.exchange(0) != 0) board.written_files.fetch_sub(1);
+    for (std::atomic<uint64_t>& writer : file.writers) writer.store(0);
     file.state.store(FileState::kFree);
   }
 }
@@ -260,12 +263,21 @@ void Keeping::make_room() {
   }
 }
 
+// Pages stay because they are written: those who wrote them store them, and ring then.
+void Keeping::ask_writers() {
+  Board& board = member_.board();
+  if (board.written_files.load() == 0) return;
+  board.store_requests.fetch_add(1, std::memory_order_seq_cst);
+  os::wake_between_processes(&board.store_requests);
+}
+
 // Returns how many pages have left.
 size_t Keeping::evict(size_t most) {
   FrameId chosen[Puncher::kPagesMax];
   OC_CHECK(most != 0 && most <= Puncher::kPagesMax);
   const size_t count = policy_->choose_victims({chosen, most});
   OC_CHECK(count <= most);
+  OC_CHECK(count <= Puncher::kPagesMax);
   std::sort(chosen, chosen + count, [&](FrameId a, FrameId b) {
     return page_of_[static_cast<uint32_t>(a)] < page_of_[static_cast<uint32_t>(b)];
   });
@@ -273,6 +285,7 @@ size_t Keeping::evict(size_t most) {
   bool is_freed[Puncher::kPagesMax];
   for (size_t i = 0; i < count; ++i) pages[i] = page_of_[static_cast<uint32_t>(chosen[i])];
   const size_t freed = puncher_.punch({pages, count}, is_freed);
+  if (freed < count / 2) ask_writers();
   for (size_t i = 0; i < count; ++i) {
     if (!is_freed[i]) {
       policy_->put_back(chosen[i]);

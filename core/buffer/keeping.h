@@ -58,6 +58,7 @@ class Keeping {
   void learn(uint64_t first_page, uint64_t count, bool is_guess);
   void look_at_memory();
   void make_room();
+  void ask_writers();
   size_t evict(size_t most);
 
   Member& member_;

@@ -80,7 +80,7 @@ class Glance {
         facts_.holders.push_back(slot.process);
       if (board_ != nullptr && board_->keeping_member.load() == at - kSlots + 1)
         facts_.keeping = slot.process;
-      for (const int fd : {files.board, files.frames}) os::close_locked(fd);
+      files.close();
     }
   }
   void map(const buffer::MemoryFiles& files) {

@@ -85,7 +85,7 @@ Member::~Member() {
     remove_file_if_last();
   }
   if (board_ != nullptr) ::munmap(board_, sizeof *board_);
-  for (const int fd : {board_fd_, frames_fd_, fd_})
+  for (const int fd : {board_fd_, frames_fd_, marks_fd_, fd_})
     if (fd >= 0) os::close_locked(fd);
 }
 
@@ -158,6 +158,7 @@ Status Member::find_or_make(uint64_t limit_bytes) {
       if (!files.are_there()) continue;
       board_fd_ = files.board;
       frames_fd_ = files.frames;
+      marks_fd_ = files.marks;
       return map_board();
     }
     constexpr timespec kPause{0, 200'000};
@@ -175,14 +176,16 @@ Status Member::make(uint64_t limit_bytes) {
                              base::format_bytes(kLimitLeast)};
   if (Status s = can_have_size(kFramesBytes); !s) return s;
   for (const auto& [fd, bytes] :
-       {std::pair{&board_fd_, uint64_t{sizeof(Board)}}, std::pair{&frames_fd_, kFramesBytes}}) {
+       {std::pair{&board_fd_, uint64_t{sizeof(Board)}}, std::pair{&frames_fd_, kFramesBytes},
+        std::pair{&marks_fd_, kMarksBytes}}) {
     Result<int> made = os::make_memory_file(bytes);
     if (!made) return made.error();
     *fd = made.value();
   }
   if (Status s = map_board(); !s) return s;
   board_->limit_bytes.store(limit_bytes);
-  const Header header{Board::kMagic, kLayout, inode_of(board_fd_), inode_of(frames_fd_)};
+  const Header header{Board::kMagic, kLayout, inode_of(board_fd_), inode_of(frames_fd_),
+                      inode_of(marks_fd_)};
   if (const int result = write_to(fd_, 0, header); result != 0)
     return base::system_error(result, "write the file of the buffer " + name_);
   has_made_it_ = true;
@@ -216,10 +219,11 @@ Status Member::take_slot() {
     if (result == -EAGAIN) continue;
     if (result != 0) return base::system_error(result, "join the buffer " + name_);
     if (const int written =
-            write_to(fd_, slot_offset(slot), Slot{::getpid(), board_fd_, frames_fd_});
+            write_to(fd_, slot_offset(slot), Slot{::getpid(), board_fd_, frames_fd_, marks_fd_});
         written != 0)
       return base::system_error(written, "write the file of the buffer " + name_);
     clear(slot);
+    board_->members[slot].generation.fetch_add(1);
     index_ = slot;
     has_slot_ = true;
     OC_CHECK(index_ < kMembersMax && board_ != nullptr);
@@ -238,6 +242,12 @@ bool Member::is_alive(uint32_t member) const {
   if (member == index_) return true;
   if (board_->members[member].is_joined.load() == 0) return false;
   return !has_file() || is_locked(fd_, kSlots + member, 1);
+}
+
+bool Member::is_alive(Writer writer) const {
+  OC_CHECK(writer.is_any() && writer.index() < kMembersMax);
+  return board_->members[writer.index()].generation.load() == writer.generation() &&
+         is_alive(writer.index());
 }
 
 bool Member::Named::is_named_by(int fd, struct stat* about) const {
@@ -270,8 +280,14 @@ uint64_t Member::pages_in_memory() const {
   return static_cast<uint64_t>(about.st_blocks) * 512 / kPage;
 }
 
+uint64_t Member::marks_bytes() const {
+  struct stat about;
+  if (board_->written_files.load() == 0 || ::fstat(marks_fd_, &about) != 0) return 0;
+  return static_cast<uint64_t>(about.st_blocks) * 512;
+}
+
 uint64_t Member::used_beside_pages() const {
-  uint64_t bytes = 0;
+  uint64_t bytes = marks_bytes();
   const uint32_t end = board_->members_end.load(std::memory_order_acquire);
   OC_CHECK(end <= kMembersMax);
   for (uint32_t i = 0; i < end; ++i) {
@@ -305,12 +321,29 @@ void Member::clear(uint32_t member) const {
   m.private_bytes.store(0);
   for (std::atomic<uint64_t>& pin : m.pins) pin.store(0);
   m.pin_count.store(0);
+  for (std::atomic<uint64_t>& fill : m.fills) fill.store(0);
   if (m.punching.load() % 2 != 0) m.punching.fetch_add(1);
   for (FileRecord& file : board_->files)
     file.members[member / 64].fetch_and(~(uint64_t{1} << (member % 64)));
   for (std::atomic<uint64_t>& claim : board_->claims)
     if (uint64_t held = claim.load(); held != 0 && (held & 0xFFFF) == member + 1)
       claim.compare_exchange_strong(held, 0);
+}
+
+// It works for some microseconds, unless it dies or stands still.
+bool Member::wait_for_punchers() const {
+  constexpr uint64_t kNsMax = 500'000'000;
+  const uint64_t start_ns = os::now_ns();
+  const uint32_t end = board_->members_end.load(std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < end; ++i) {
+    std::atomic<uint32_t>& punching = board_->members[i].punching;
+    const uint32_t seen = punching.load(std::memory_order_seq_cst);
+    while (seen % 2 != 0 && punching.load(std::memory_order_seq_cst) == seen && is_alive(i)) {
+      if (os::now_ns() - start_ns > kNsMax) return false;
+      os::wait_between_processes(&punching, seen, 1'000'000);
+    }
+  }
+  return true;
 }
 
 bool Member::clear_dead() const {

@@ -39,6 +39,11 @@ class Member {
   MemberRecord& record() const { return board_->members[index_]; }
   uint32_t index() const { return index_; }
   int frames_fd() const { return frames_fd_; }
+  int marks_fd() const { return marks_fd_; }
+  // As files name it that it writes.
+  Writer as_writer() const { return Writer::of(record(), index_); }
+  // Whether the member that is meant is alive. The fault path.
+  bool is_alive(Writer writer) const;
   int file_fd() const { return fd_; }  // of the buffer's file; for tests
 
   // Whether the process of the member is alive: asks the kernel. The fault path.
@@ -55,6 +60,8 @@ class Member {
   // All that counts against the limit: pages, fills under way, what members have beside. The fault
   // path.
   uint64_t used_bytes() const;
+  // Marks of written pages: asks the kernel, if there are written files. The fault path.
+  uint64_t marks_bytes() const;
   // The same but for the pages.
   uint64_t used_beside_pages() const;
 
@@ -80,6 +87,9 @@ class Member {
   void stop_keeping() const;
   // What a member that has ended left is no longer there. REQUIRES: the lock of files.
   void clear(uint32_t member) const;
+  // A page may have been punched by who did not see what this member has just said of it: waits for
+  // those who are at it. False: one stands still. The fault path.
+  bool wait_for_punchers() const;
   // Of all members that have ended; whether there were any. REQUIRES: as clear().
   bool clear_dead() const;
 
@@ -98,7 +108,7 @@ class Member {
   Status take_slot();
 
   std::string name_, path_;
-  int fd_ = -1, board_fd_ = -1, frames_fd_ = -1;
+  int fd_ = -1, board_fd_ = -1, frames_fd_ = -1, marks_fd_ = -1;
   Board* board_ = nullptr;
   Named file_, frames_;
   uint32_t index_ = 0;

@@ -4,7 +4,6 @@
 #include <cerrno>
 
 #include "core/base/assert.h"
-#include "core/os/wait.h"
 
 namespace outcore::buffer {
 namespace {
@@ -49,25 +48,6 @@ bool Pins::change(uint64_t page, bool is_more) {
   return false;
 }
 
-// A puncher that has said so before our pin was written may not have seen it. It works for some
-// microseconds, unless it dies or stands still. False: one stands still.
-bool Pins::wait_for_punchers() const {
-  constexpr uint64_t kNsMax = 500'000'000;
-  const uint64_t start_ns = os::now_ns();
-  Board& board = member_.board();
-  const uint32_t end = board.members_end.load(std::memory_order_seq_cst);
-  for (uint32_t i = 0; i < end; ++i) {
-    std::atomic<uint32_t>& punching = board.members[i].punching;
-    const uint32_t seen = punching.load(std::memory_order_seq_cst);
-    while (seen % 2 != 0 && punching.load(std::memory_order_seq_cst) == seen &&
-           member_.is_alive(i)) {
-      if (os::now_ns() - start_ns > kNsMax) return false;
-      os::wait_between_processes(&punching, seen, 1'000'000);
-    }
-  }
-  return true;
-}
-
 bool Pins::reserve(uint64_t pages) {
   OC_CHECK(pages != 0);
   const Board& board = member_.board();
@@ -89,7 +69,7 @@ int Pins::add(uint64_t page) {
     give_back(1);
     return -ENOMEM;
   }
-  if (wait_for_punchers()) return 0;
+  if (member_.wait_for_punchers()) return 0;
   drop(page);
   return -ETIMEDOUT;
 }

@@ -34,7 +34,6 @@ class Pins {
     return static_cast<uint32_t>(mixed % MemberRecord::kPinSets) * MemberRecord::kPinWays;
   }
   bool change(uint64_t page, bool is_more);
-  bool wait_for_punchers() const;
   Member& member_;
 };
 

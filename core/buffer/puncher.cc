@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "core/base/assert.h"
+#include "core/buffer/fills.h"
+#include "core/buffer/marks.h"
 #include "core/buffer/pins.h"
 #include "core/os/file_calls.h"
 #include "core/os/wait.h"
@@ -35,11 +37,16 @@ class Punching {
 
 }  // namespace
 
-bool Puncher::is_pinned(uint64_t page) const {
+bool Puncher::must_stay(uint64_t page) const {
   const Board& board = member_.board();
+  const bool is_any_written = board.written_files.load(std::memory_order_seq_cst) != 0;
+  if (is_any_written && Marks::glance(member_, page) != 0) return true;
   const uint32_t end = board.members_end.load(std::memory_order_seq_cst);
-  for (uint32_t i = 0; i < end; ++i)
-    if (Pins::has(board.members[i], page) && member_.is_alive(i)) return true;
+  for (uint32_t i = 0; i < end; ++i) {
+    const MemberRecord& m = board.members[i];
+    if ((Pins::has(m, page) || (is_any_written && Fills::has(m, page))) && member_.is_alive(i))
+      return true;
+  }
   return false;
 }
 
@@ -49,7 +56,7 @@ size_t Puncher::punch(std::span<const uint64_t> pages, std::span<bool> is_freed)
   std::fill_n(is_freed.begin(), pages.size(), false);
   if (!member_.has_frames() || is_busy_.exchange(true)) return 0;
   const Punching punching(member_.record(), is_busy_);
-  for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !is_pinned(pages[i]);
+  for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !must_stay(pages[i]);
   size_t freed = 0;
   for (size_t begin = 0; begin < pages.size();) {
     size_t end = begin + 1;
@@ -98,6 +105,17 @@ void Puncher::punch_range(uint64_t first_page, uint64_t count) {
   OC_CHECK(count != 0);
   if (!member_.has_frames()) return;
   static_cast<void>(os::punch_hole(member_.frames_fd(), first_page * kPage, count * kPage));
+  const uint64_t first = first_page / Marks::kGroup, end = (first_page + count - 1) / Marks::kGroup;
+  static_cast<void>(os::punch_hole(member_.marks_fd(), first * kPage, (end - first + 1) * kPage));
+}
+
+// Who marks a page in it meanwhile waits, and then finds its mark gone.
+bool Puncher::punch_marks(uint64_t first_page) {
+  OC_CHECK(first_page % Marks::kGroup == 0);
+  if (is_busy_.exchange(true)) return false;
+  const Punching punching(member_.record(), is_busy_);
+  if (Marks::is_any_in_group(member_, first_page)) return false;
+  return os::punch_hole(member_.marks_fd(), first_page / Marks::kGroup * kPage, kPage) == 0;
 }
 
 }  // namespace outcore::buffer

@@ -5,6 +5,11 @@
 // The order makes that sure (Dekker's): who pins writes the pin first, and then looks for members
 // that are punching and waits for those; who punches says so first, and then looks for pins.
 //
+// So do marks of written pages (marks.h). And of a file that is written no page leaves that
+// somebody is just reading from the file: what he has read may be older than what was stored since,
+// and he would bring it in where there is nothing any more. Who punches looks for the mark first,
+// and for such readers then: whoever begins to read after that reads what is stored.
+//
 // The fault path; any thread, one at a time.
 #pragma once
 
@@ -27,11 +32,14 @@ class Puncher {
   // Frees what lies in the range, for a filler that waits in vain for the keeping process: a few
   // pages anywhere in the memory, as chance will have it. Returns how many.
   size_t punch_any(uint64_t chance);
-  // A file that nobody has any more: all of its pages, pinned or not.
+  // Frees the marks of 512 pages, if none of them is marked. False: some are, or another thread of
+  // this process is punching.
+  bool punch_marks(uint64_t first_page);
+  // A file that nobody has any more: all of its pages and marks, pinned or not.
   void punch_range(uint64_t first_page, uint64_t count);
 
  private:
-  bool is_pinned(uint64_t page) const;
+  bool must_stay(uint64_t page) const;
   Member& member_;
   std::atomic<bool> is_busy_{false};
 };

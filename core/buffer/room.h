@@ -42,12 +42,12 @@ class Room {
   static uint64_t free_pages_wanted(uint64_t limit_bytes);
 
   void note_used(uint64_t used_bytes);  // for the most that was ever in use
+  void ring();                          // pages may leave by now: wakes the keeping process
 
  private:
   template <typename IsThere>
   bool wait_until(const IsThere& is_there, uint64_t wait_ns);
   bool help(uint64_t chance);
-  void ring();
   Member& member_;
   Puncher& puncher_;
   std::atomic<uint64_t> impatient_until_ns_{0};

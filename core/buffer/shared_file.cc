@@ -1,11 +1,15 @@
 #include "core/buffer/shared_file.h"
 
+#include <time.h>
+
+#include <algorithm>
 #include <cerrno>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/buffer/buffer_file.h"
+#include "core/buffer/fills.h"
 #include "core/os/wait.h"
 
 namespace outcore::buffer {
@@ -21,13 +25,28 @@ bool is_lived_in(const Member& member, const FileRecord& file) {
   return false;
 }
 
-// REQUIRES: the lock of files.
+bool is_same_file(const store::FileVersion& a, const store::FileVersion& b) {
+  return a.device == b.device && a.inode == b.inode;
+}
+
+// The file as members have it: as it is now, or as they write it. REQUIRES: the lock of files.
 FileRecord* find(const Member& member, const store::FileVersion& version) {
-  for (FileRecord& file : member.board().files)
-    if (file.state.load() == FileState::kOpen && file.version == version &&
-        is_lived_in(member, file))
-      return &file;
+  for (FileRecord& file : member.board().files) {
+    if (file.state.load() != FileState::kOpen || !is_same_file(file.version, version)) continue;
+    const bool is_it = file.is_written.load() != 0 ? file.version.size_bytes == version.size_bytes
+                                                   : file.version == version;
+    if (is_it && is_lived_in(member, file)) return &file;
+  }
   return nullptr;
+}
+
+// Members have it in another state: what they see and what a writer sees would differ.
+bool has_another(const Member& member, const store::FileVersion& version) {
+  return std::any_of(member.board().files.begin(), member.board().files.end(),
+                     [&](const FileRecord& file) {
+                       return file.state.load() == FileState::kOpen &&
+                              is_same_file(file.version, version) && is_lived_in(member, file);
+                     });
 }
 
 FileRecord* make(const Member& member, const store::FileVersion& version) {
@@ -51,14 +70,21 @@ uint64_t bit_of(uint32_t member) { return uint64_t{1} << (member % 64); }
 }  // namespace
 
 Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buffer,
-                                                     const store::FileVersion& version) {
+                                                     const store::FileVersion& version, Use use) {
   OC_CHECK(version.size_bytes != 0);
   Member& member = buffer->member();
   const Member::FilesLock lock(member);
   if (!lock.is_held())
     return base::system_error(ETIMEDOUT, "put a file into the buffer " + member.name(),
                               "a member of it seems to stand still");
+  const std::string attempt = "put a file into the buffer " + member.name();
   FileRecord* file = find(member, version);
+  if (file == nullptr && use == Use::kWrite && has_another(member, version))
+    return Error{EBUSY, attempt +
+                            ": other processes have it there as it was, with another size or "
+                            "time of change: let them unmap it first"};
+  if (file == nullptr && use == Use::kRead && version.is_fresh())
+    return Error{EBUSY, attempt + ": it has changed just now"};
   if (file == nullptr) file = make(member, version);
   if (file == nullptr)
     return base::system_error(ENFILE, "put a file into the buffer " + member.name(),
@@ -70,12 +96,55 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buf
   const auto index = static_cast<uint32_t>(file - member.board().files.data());
   OC_CHECK(index < kFilesMax);
   OC_CHECK(file->first_page % kAlignPages == 0 && file->pages != 0);
-  return std::unique_ptr<SharedFile>(
+  std::unique_ptr<SharedFile> shared(
       new SharedFile(std::move(buffer), version, index, file->first_page, file->pages));
+  if (use == Use::kRead) return shared;
+  Result<std::unique_ptr<Marks>> marks = Marks::open(member, *file);
+  if (!marks) {
+    file->members[own / 64].fetch_and(~bit_of(own));
+    shared->is_left_ = true;
+    return Error{marks.code(), attempt + ": " + marks.message()};
+  }
+  shared->marks_ = std::move(marks).value();
+  // Who began to read a page before does not know that it may change.
+  constexpr uint64_t kNsMax = 10'000'000'000;
+  if (Fills::wait_for_all(member, file->first_page, file->pages, kNsMax)) return shared;
+  static_cast<void>(shared->marks_->close());
+  shared->marks_.reset();
+  file->members[own / 64].fetch_and(~bit_of(own));
+  shared->is_left_ = true;
+  return base::system_error(ETIMEDOUT, attempt, "a page of it is being read for very long");
+}
+
+// The last one that writes it says how the file is now: whoever comes finds what is in memory, if
+// nobody has changed the file since. A further change within the same tick could not be told.
+void SharedFile::end_writing(int fd) {
+  if (marks_ == nullptr) return;
+  Member& member = buffer_->member();
+  store::FileVersion now;
+  constexpr timespec kPause{0, 5'000'000};
+  for (int i = 0; store::FileVersion::of(fd, &now) == 0 && now.is_fresh() && i < 20; ++i)
+    ::nanosleep(&kPause, nullptr);
+  const Member::FilesLock lock(member);
+  // Without the lock, and where somebody else changes it, nobody may believe that it is as we know.
+  FileRecord& file = member.board().files[index_];
+  const bool is_known = store::FileVersion::of(fd, &now) == 0 && !now.is_fresh();
+  if (marks_->close() && lock.is_held()) {
+    if (is_known && is_same_file(now, file.version) && now.size_bytes == file.version.size_bytes)
+      file.version = now;
+    else
+      close_to_others();
+  }
+  marks_.reset();
 }
 
 SharedFile::~SharedFile() {
   OC_CHECK(inside_.load() == 0);
+  if (marks_ != nullptr) {  // it was never mapped
+    marks_->drop_all();
+    end_writing(-1);
+  }
+  if (is_left_) return;
   buffer_->pins().drop_all(first_page_, pages_);
   Member& member = buffer_->member();
   const Member::FilesLock lock(member);

@@ -1,8 +1,9 @@
-// SharedFile: a file whose pages this process has in a buffer, together with others. Read only; the
-// caller sees to it that nobody changes the file meanwhile, as for any region that is read.
+// SharedFile: a file whose pages this process has in a buffer, together with others. The caller
+// sees to it that nobody outside of the buffer changes the file meanwhile, as for any region.
 //
 // The pages of each file have a place of their own in the buffer's memory file, which no other file
-// ever gets. A file that has changed since is another one. Any thread.
+// ever gets. A file that has changed since is another one, unless members of the buffer write it:
+// then what is in memory is newer than the file, whose time of change says nothing. Any thread.
 #pragma once
 
 #include <atomic>
@@ -10,18 +11,28 @@
 #include <memory>
 
 #include "core/buffer/buffer.h"
+#include "core/buffer/marks.h"
 #include "outcore/result.h"
 
 namespace outcore::buffer {
 
 class SharedFile {
  public:
+  enum class Use : uint8_t { kRead, kWrite };
   // Joins those who have the file in the buffer, if somebody has, or puts it there. Errors: ENFILE
-  // (1024 files), EBUSY (this process has it already), ETIMEDOUT. Not the fault path.
+  // (1024 files), EBUSY (this process has it already; it has changed just now, so that a further
+  // change could not be told; to write: others have it with another size), EUSERS (too many write
+  // it), ETIMEDOUT. Not the fault path.
   static Result<std::unique_ptr<SharedFile>> open(std::shared_ptr<Buffer> buffer,
-                                                  const store::FileVersion& version);
-  // REQUIRES: nobody brings pages in any more.
+                                                  const store::FileVersion& version,
+                                                  Use use = Use::kRead);
+  // REQUIRES: nobody brings pages in any more; who writes has called end_writing().
   ~SharedFile();
+  // nullptr: this process does not write it.
+  Marks* marks() const { return marks_.get(); }
+  bool is_written() const { return marks_ != nullptr; }
+  // What this process wrote is stored, or given up. `fd`: the file. Not the fault path.
+  void end_writing(int fd);
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 
@@ -59,8 +70,10 @@ class SharedFile {
 
   const std::shared_ptr<Buffer> buffer_;
   const store::FileVersion version_;
+  std::unique_ptr<Marks> marks_;
   const uint32_t index_;
   const uint64_t first_page_, pages_;
+  bool is_left_ = false;
   std::atomic<uint32_t> inside_{0}, blocks_{0};
 };
 

@@ -11,10 +11,10 @@
 namespace outcore::os {
 
 std::unique_ptr<Frames> BufferFrames::make(const FaultSource& source, int memfd,
-                                           uint64_t base_bytes) {
+                                           uint64_t base_bytes, bool is_writable) {
   OC_CHECK(memfd >= 0);
   OC_CHECK(base_bytes % base::kSystemPage == 0);
-  return std::unique_ptr<Frames>(new BufferFrames(source, memfd, base_bytes));
+  return std::unique_ptr<Frames>(new BufferFrames(source, memfd, base_bytes, is_writable));
 }
 
 Status BufferFrames::attach(const Piece& piece) {
@@ -24,33 +24,60 @@ Status BufferFrames::attach(const Piece& piece) {
                             "raise vm.max_map_count");
 }
 
-// Nothing is ever write-protected; but where that is watched, too, the kernel maps no neighbours of
-// a page that is touched, and so has fewer to unmap when one leaves.
+// What is only read is never write-protected; but where that is watched, too, the kernel maps no
+// neighbours of a page that is touched, and so has fewer to unmap when one leaves.
 int BufferFrames::map(const Piece& piece) {
-  OC_CHECK(!piece.is_writable);
+  OC_CHECK(!piece.is_writable || is_writable_);
   Piece placed = piece;
   placed.offset += base_bytes_;
   int result = map_memory_file(memfd_, placed);
+  // In a view that may write, pages that others bring in are not mapped by the kernel, which would
+  // let them be written: marks of protection do not survive every hole.
+  const uint64_t minor = piece.is_writable ? uint64_t{UFFDIO_REGISTER_MODE_MINOR} : 0;
   if (result == 0)
     result = register_range(source_, piece.address, piece.size_bytes,
-                            UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP);
-  if (result == 0 && ::mprotect(piece.address, piece.size_bytes, PROT_READ) != 0) result = -errno;
+                            UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP | minor);
+  const int protection = PROT_READ | (piece.is_writable ? PROT_WRITE : 0);
+  if (result == 0 && ::mprotect(piece.address, piece.size_bytes, protection) != 0) result = -errno;
   return result;
 }
 
 int BufferFrames::install(const Piece& piece, const std::byte* bytes, bool is_written) {
   OC_CHECK(!is_written);
-  return copy_in(source_, piece.address, bytes, piece.size_bytes, false);
+  return copy_in(source_, piece.address, bytes, piece.size_bytes, piece.is_writable);
 }
 
 int BufferFrames::install_zeros(const Piece& piece, bool is_written) {
   OC_CHECK(!is_written);
-  return copy_zeros_in(source_, piece.address, piece.size_bytes, false);
+  return copy_zeros_in(source_, piece.address, piece.size_bytes, piece.is_writable);
+}
+
+// What has left memory meanwhile is a fault again.
+int BufferFrames::allow_write(const Piece& piece) {
+  OC_CHECK(piece.is_writable && is_writable_);
+  if (const int result = continue_in(source_, piece.address, piece.size_bytes, false);
+      result != 0 && result != -EFAULT)
+    return result;
+  return write_protect(source_, piece.address, piece.size_bytes, false);
+}
+
+int BufferFrames::show(const Piece& piece, const SubpageSet&) {
+  if (!piece.is_writable) return 0;  // the kernel does
+  return continue_in(source_, piece.address, piece.size_bytes, true);
+}
+
+int BufferFrames::unmap(std::span<const Piece> pieces) {
+  for (const Piece& piece : pieces)
+    if (piece.is_writable)
+      if (const int result = write_protect(source_, piece.address, piece.size_bytes, true);
+          result != 0)
+        return result;
+  return 0;
 }
 
 int BufferFrames::forget_poison(const Piece& piece) {
-  if (source_.has_poison) return advise_all({&piece, 1}, MADV_DONTNEED, false);
-  return source_.nothing >= 0 ? map(piece) : 0;
+  if (!source_.has_poison) return source_.nothing >= 0 ? map(piece) : 0;
+  return advise_all({&piece, 1}, MADV_DONTNEED, false);
 }
 
 void BufferFrames::wake(const Piece& piece) {

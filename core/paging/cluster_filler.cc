@@ -54,7 +54,7 @@ int ClusterFiller::fill_alone(PageCache& cache, View& view, uint64_t page, bool 
 bool ClusterFiller::is_stored(const PageCache& cache, uint64_t page) const {
   const uint64_t start = page * cache.page_bytes;
   const uint64_t stored = cache.stored_bytes(start, cache.page_bytes);
-  return stored != 0 && !cache.store.load()->is_hole(start, stored);
+  return stored != 0 && !cache.is_hole(start, stored);
 }
 
 FetchTuner::Miss ClusterFiller::locate(const PageCache& cache, uint64_t page, uint64_t site) {

@@ -18,14 +18,15 @@ Engine::Engine(const PagerOptions& options)
       supply_(pager_, keeper_),
       filler_(pager_, supply_),
       shared_(pager_),
+      writer_(pager_, shared_),
       clusters_(pager_, supply_, filler_, shared_, queue_),
       remapper_(pager_, queue_),
       prefetcher_(pager_, supply_, filler_, shared_, clusters_, remapper_, queue_),
       replayer_(pager_, supply_, filler_),
       readahead_(pager_, queue_, prefetcher_, shared_),
-      fault_path_(pager_, supply_, filler_, remapper_, queue_, readahead_, clusters_),
+      fault_path_(pager_, supply_, filler_, remapper_, queue_, readahead_, clusters_, writer_),
       fresh_pages_(pager_, supply_, filler_),
-      pins_(pager_, remapper_, fault_path_, shared_),
+      pins_(pager_, remapper_, fault_path_, shared_, writer_),
       flusher_(pager_),
       ranges_(pager_),
       discarder_(pager_),
@@ -75,11 +76,33 @@ Engine::~Engine() {
 Status Engine::add_cache(PageCache* cache) {
   OC_CHECK(cache->fault_path == nullptr);
   Status s = caches_.add(cache);
+  if (s.ok() && cache->writes != nullptr) {
+    s = writer_.add(cache);
+    if (!s.ok()) caches_.remove(cache);
+  }
   if (s.ok()) cache->fault_path = &fault_path_;
   return s;
 }
 
+void Engine::remove_cache(PageCache* cache) {
+  if (cache->writes != nullptr) writer_.remove(cache);
+  caches_.remove(cache);
+}
+
+void Engine::remove_view(region::View* view) {
+  PageCache* const cache = view->cache;
+  if (cache == nullptr || cache->writes == nullptr) return views_.remove(view);
+  const os::SignalBlock block;
+  const os::Locked locked(cache->writes->views);
+  views_.remove(view);
+}
+
 Result<CutReport> Engine::cut(std::span<PageCache* const> caches, const CutCalls& calls) {
+  for (const PageCache* cache : caches)
+    if (cache->writes != nullptr)
+      return Error{ENOTSUP, "hold " + cache->uri +
+                                " as it is now: other processes may write it in "
+                                "their buffer; map it by a runtime without one"};
   const os::SignalBlock block;
   std::unique_lock<os::Lock> one_at_a_time(cut_lock_, std::defer_lock);
   if (calls.may_wait)

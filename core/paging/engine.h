@@ -38,6 +38,7 @@
 #include "core/paging/replayer.h"
 #include "core/paging/reshaper.h"
 #include "core/paging/shared_filler.h"
+#include "core/paging/shared_writer.h"
 #include "core/paging/view_list.h"
 #include "outcore/metrics.h"
 #include "outcore/result.h"
@@ -60,9 +61,9 @@ class Engine {
   // -- caches and views (PageCacheList, ViewList, Freezer) --
   Status add_cache(PageCache* cache);
   void drop_frames(PageCache& cache) { caches_.drop_frames(cache); }
-  void remove_cache(PageCache* cache) { caches_.remove(cache); }
+  void remove_cache(PageCache* cache);
   Status add_view(PageCache& cache, region::View* view) { return views_.add(cache, view); }
-  void remove_view(region::View* view) { views_.remove(view); }
+  void remove_view(region::View* view);
   Status replace_frames(PageCache& cache, std::unique_ptr<os::Frames> frames) {
     return freezer_.replace_frames(cache, std::move(frames));
   }
@@ -108,9 +109,11 @@ class Engine {
   // Flusher, Cut.
   Status flush(PageCache& cache, uint64_t first, uint64_t end,
                OnTimeout on_timeout = OnTimeout::kStop) {
+    if (cache.writes != nullptr) return writer_.flush(cache, first, end);
     return flusher_.flush(cache, first, end, on_timeout);
   }
   Status flush_aside(PageCache& cache, uint64_t first, uint64_t end) {
+    if (cache.writes != nullptr) return writer_.flush(cache, first, end);
     return flusher_.flush_aside(cache, first, end);
   }
   // One consistent cut over the caches, while the program runs on: see cut.h. One at a time; others
@@ -185,6 +188,7 @@ class Engine {
   FrameSupply supply_;
   Filler filler_;
   SharedFiller shared_;
+  SharedWriter writer_;
   ClusterFiller clusters_;
   Remapper remapper_;
   Prefetcher prefetcher_;

@@ -36,6 +36,14 @@ bool must_leave_frozen(const PageCache& cache, Caller caller) {
   return cache.is_handed_to_kernel.load(std::memory_order_acquire);
 }
 
+// A page of a buffer.
+bool is_present(const View& view, uint64_t page) {
+  unsigned char seen = 0;
+  const os::Piece piece = view.piece_of(page);
+  return piece.size_bytes != 0 &&
+         os::look_up_presence(piece.address, piece.size_bytes, &seen) == 0 && (seen & 1) != 0;
+}
+
 // Failed for want of room or time, not by the read: a later touch may do better.
 bool is_passing(PageValue failed) {
   const auto error = static_cast<int>(failed.frame());
@@ -68,7 +76,7 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
                         uint64_t site) {
   PageCache& cache = *view.cache;
   OC_CHECK(page < cache.page_count());
-  if (cache.shared != nullptr) return bring_in_shared(view, page, caller, site);
+  if (cache.shared != nullptr) return bring_in_shared(view, page, is_write, caller, site);
   region::PageWord& word = cache.words[page];
   bool is_ahead_asked = caller != Caller::kFault;
   uint32_t tries = 0;
@@ -129,7 +137,8 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
 }
 
 // A page of a buffer: whether it is there only the kernel knows, and others may take it away again.
-int FaultPath::bring_in_shared(View& view, uint64_t page, Caller caller, uint64_t site) {
+int FaultPath::bring_in_shared(View& view, uint64_t page, bool is_write, Caller caller,
+                               uint64_t site) {
   PageCache& cache = *view.cache;
   OC_CHECK(cache.traits.is_fault_safe);
   for (bool is_first_try = caller == Caller::kFault;; is_first_try = false) {
@@ -139,8 +148,16 @@ int FaultPath::bring_in_shared(View& view, uint64_t page, Caller caller, uint64_
       continue;
     }
     const bool is_frozen = cache.is_frozen.load(std::memory_order_seq_cst);
-    const int result =
-        is_frozen ? -EAGAIN : fill_claimed(cache, view, page, false, caller, site, is_first_try);
+    const bool is_written = view.is_writable.load(std::memory_order_relaxed);
+    int result = -EAGAIN;
+    if (!is_frozen && is_written && is_present(view, page))
+      result = 0;  // others have brought it in, or it was mapped to be read
+    else if (!is_frozen)
+      result = fill_claimed(cache, view, page, false, caller, site, is_first_try);
+    if (result == 0 && is_write)
+      result = writer_.allow(cache, view, page);
+    else if (result == 0 && is_written && cache.frames->show(view.piece_of(page), {}) == -EFAULT)
+      result = -EAGAIN;  // it has left already
     cache.shared->leave();
     if (result != -EAGAIN) return result;
   }

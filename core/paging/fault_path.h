@@ -15,20 +15,23 @@
 #include "core/paging/prefetch_queue.h"
 #include "core/paging/readahead.h"
 #include "core/paging/remapper.h"
+#include "core/paging/shared_writer.h"
 
 namespace outcore::paging {
 
 class FaultPath {
  public:
   FaultPath(Pager& pager, FrameSupply& supply, Filler& filler, Remapper& remapper,
-            PrefetchQueue& queue, Readahead& readahead, ClusterFiller& clusters)
+            PrefetchQueue& queue, Readahead& readahead, ClusterFiller& clusters,
+            SharedWriter& writer)
       : pager_(pager),
         supply_(supply),
         filler_(filler),
         remapper_(remapper),
         queue_(queue),
         readahead_(readahead),
-        clusters_(clusters) {}
+        clusters_(clusters),
+        writer_(writer) {}
 
   // A touch of the view's address could not be completed. In the thread that touched, or for it.
   // `site`: where in the code it was, or who did it; 0: unknown.
@@ -42,7 +45,8 @@ class FaultPath {
                uint64_t site = 0);
 
  private:
-  int bring_in_shared(region::View& view, uint64_t page, Caller caller, uint64_t site);
+  int bring_in_shared(region::View& view, uint64_t page, bool is_write, Caller caller,
+                      uint64_t site);
   int fill_claimed(PageCache& cache, region::View& view, uint64_t page, bool is_write,
                    Caller caller, uint64_t site, bool is_first_try);
   bool wait_for_page(PageCache& cache, uint64_t page, region::PageValue seen, Caller caller);
@@ -56,6 +60,7 @@ class FaultPath {
   PrefetchQueue& queue_;
   Readahead& readahead_;
   ClusterFiller& clusters_;
+  SharedWriter& writer_;
 };
 
 }  // namespace outcore::paging

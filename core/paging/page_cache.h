@@ -19,6 +19,7 @@
 #include "core/os/frames.h"
 #include "core/paging/change_log.h"
 #include "core/paging/gate.h"
+#include "core/paging/shared_writes.h"
 #include "core/paging/write_failures.h"
 #include "core/prefetch/fetch_tuner.h"
 #include "core/prefetch/touch_log.h"
@@ -79,6 +80,7 @@ struct PageCache {
   // Not nullptr: other processes have its pages, too, in a buffer. Then none of them is in any
   // state here but Absent: what is in memory the kernel alone knows (SharedFiller). Constant.
   std::unique_ptr<buffer::SharedFile> shared;
+  std::unique_ptr<SharedWrites> writes;  // not nullptr: and this process writes them. Constant
   // Replaces frames that have write faults by shared ones that have none; empty: it cannot be done,
   // or was not left to us. A prefetch thread calls it, and holds a view.
   std::function<void()> share_frames;
@@ -156,6 +158,10 @@ struct PageCache {
   }
 
   // How many of the bytes from `start` on the store has; those past its end are zeros.
+  // Of a file that other processes write, too, its store does not know.
+  bool is_hole(uint64_t start, uint64_t size_bytes) const {
+    return writes == nullptr && store.load()->is_hole(start, size_bytes);
+  }
   uint64_t stored_bytes(uint64_t start, uint64_t size_bytes) const {
     const uint64_t end = store_bytes.load(std::memory_order_acquire);
     return start >= end ? 0 : std::min(size_bytes, end - start);

@@ -18,7 +18,7 @@ int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
   PageCache& cache = *view.cache;
   if (cache.shared != nullptr) {
     if (!cache.shared->buffer().pins().reserve(1)) return -ENOMEM;
-    return shared_.hold(cache, view, page);
+    return hold_shared(view, page, is_write);
   }
   for (;;) {
     if (const int result = fault_path_.bring_in(view, page, address, is_write, Caller::kThread);
@@ -94,7 +94,17 @@ Status Pins::claim_pins(const PageCache& cache, uint64_t first, uint64_t end,
                                       fresh + pager_.pin_reserve_bytes())};
 }
 
-// All of them or none.
+// REQUIRES: reserved.
+int Pins::hold_shared(View& view, uint64_t page, bool is_write) {
+  PageCache& cache = *view.cache;
+  int result = shared_.hold(cache, view, page);
+  if (result != 0 || !is_write) return result;
+  result = writer_.allow(cache, view, page);
+  if (result != 0) shared_.release(cache, page);
+  return result;
+}
+
+// All of them or none. The kernel may write through a pin without a fault.
 Status Pins::pin_shared(View& view, uint64_t first, uint64_t end) {
   PageCache& cache = *view.cache;
   buffer::Pins& pins = cache.shared->buffer().pins();
@@ -102,7 +112,7 @@ Status Pins::pin_shared(View& view, uint64_t first, uint64_t end) {
   int result = is_reserved ? 0 : -ENOMEM;
   uint64_t page = first;
   while (page < end && result == 0) {
-    result = shared_.hold(cache, view, page);
+    result = hold_shared(view, page, view.is_writable.load());
     if (result == 0) ++page;
   }
   if (result == 0) return {};

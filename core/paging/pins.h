@@ -10,14 +10,20 @@
 #include "core/paging/pager.h"
 #include "core/paging/remapper.h"
 #include "core/paging/shared_filler.h"
+#include "core/paging/shared_writer.h"
 #include "outcore/result.h"
 
 namespace outcore::paging {
 
 class Pins {
  public:
-  Pins(Pager& pager, Remapper& remapper, FaultPath& fault_path, SharedFiller& shared)
-      : pager_(pager), remapper_(remapper), fault_path_(fault_path), shared_(shared) {}
+  Pins(Pager& pager, Remapper& remapper, FaultPath& fault_path, SharedFiller& shared,
+       SharedWriter& writer)
+      : pager_(pager),
+        remapper_(remapper),
+        fault_path_(fault_path),
+        shared_(shared),
+        writer_(writer) {}
 
   // Errors: ENOMEM (the budget cannot hold it, with the least that would do), those of fills.
   Status pin(region::View& view, const std::byte* from, uint64_t size_bytes);
@@ -28,6 +34,7 @@ class Pins {
   void release(PageCache& cache, uint64_t page);
 
  private:
+  int hold_shared(region::View& view, uint64_t page, bool is_write);
   Status pin_shared(region::View& view, uint64_t first, uint64_t end);
   Status claim_pins(const PageCache& cache, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
 
@@ -35,6 +42,7 @@ class Pins {
   Remapper& remapper_;
   FaultPath& fault_path_;
   SharedFiller& shared_;
+  SharedWriter& writer_;
 };
 
 }  // namespace outcore::paging

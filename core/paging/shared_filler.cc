@@ -7,6 +7,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/buffer/fills.h"
 #include "core/os/buffer_frames.h"
 #include "core/os/wait.h"
 
@@ -136,7 +137,7 @@ int SharedFiller::transfer(PageCache& cache, const View& view, const Run& run) {
   const std::span<std::byte> buffer = bounce_.take(bytes);
   OC_CHECK(buffer.size() >= bytes);
   const uint64_t stored = cache.stored_bytes(start, bytes);
-  const bool is_hole = stored == 0 || cache.store.load()->is_hole(start, stored);
+  const bool is_hole = stored == 0 || cache.is_hole(start, stored);
   int result = 0;
   if (!is_hole) {
     cache.read_gate.enter();
@@ -183,6 +184,10 @@ void SharedFiller::tell(PageCache& cache, const Run& run, const Wanted& wanted) 
 int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted, uint32_t* filled) {
   OC_CHECK(cache.shared != nullptr && cache.page_bytes == buffer::kPage);
   if (const int result = claim(cache, wanted.page, wanted.is_demanded); result != 0) return result;
+  // Before anybody looks what is there.
+  const buffer::Fills::Scope filling(cache.shared->buffer().member(),
+                                     cache.shared->frame_page(wanted.first),
+                                     wanted.end - wanted.first);
   Run run = claim_around(cache, view, wanted);
   if (run.count == 0) {  // it is there by now
     cache.shared->buffer().claims().drop(cache.shared->frame_page(wanted.page));

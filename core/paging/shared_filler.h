@@ -27,6 +27,7 @@ class SharedFiller {
   // Buffers for transfers, outside of the pager's budget: the caller accounts for them. Once.
   Status allocate(const budget::BouncePool::Shape& shape) { return bounce_.allocate(shape); }
   const budget::BouncePool& bounce() const { return bounce_; }
+  budget::BouncePool& bounce() { return bounce_; }
 
   // How much memory there is for pages of the cache's buffer, by a glance. All 0 for other caches.
   struct Room {

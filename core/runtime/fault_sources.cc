@@ -124,7 +124,8 @@ Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, const Wante
 
 FaultSources::~FaultSources() {
   for (auto& delivery : delivery_) delivery.reset();
-  for (auto& guard : guard_) guard.reset();
+  for (auto& row : guard_)
+    for (auto& guard : row) guard.reset();
   for (auto& row : source_)
     for (const os::FaultSource& source : row)
       for (const int fd : {source.fd, source.nothing})
@@ -133,28 +134,37 @@ FaultSources::~FaultSources() {
 }
 
 Result<const os::FaultSource*> FaultSources::source_for(const Mechanism& mechanism) {
+  return source_of(mechanism.delivery == Delivery::kMessages,
+                   mechanism.frames == FrameKind::kShared ? kShared : kPrivate);
+}
+
+Result<const os::FaultSource*> FaultSources::source_for_writes(Delivery delivery) {
+  return source_of(delivery == Delivery::kMessages, kWritten);
+}
+
+Result<const os::FaultSource*> FaultSources::source_of(bool is_messages, Kind kind) {
   const std::lock_guard<std::mutex> guard(opening_);
-  const bool is_messages = mechanism.delivery == Delivery::kMessages;
-  const bool is_shared = mechanism.frames == FrameKind::kShared;
-  os::FaultSource& source = source_[is_messages][is_shared];
+  os::FaultSource& source = source_[is_messages][kind];
   if (source.fd < 0)
-    if (Status s = open(source, is_messages, is_shared); !s) return s.error();
+    if (Status s = open(source, is_messages, kind); !s) return s.error();
   return &source;
 }
 
-Status FaultSources::guard(bool is_messages) {
+Status FaultSources::guard(bool is_messages, bool is_written) {
   const std::lock_guard<std::mutex> guard(opening_);
-  const os::FaultSource& source = source_[is_messages][true];
+  const Kind kind = is_written ? kWritten : kShared;
+  const os::FaultSource& source = source_[is_messages][kind];
   OC_CHECK(source.fd >= 0);
-  if (guard_[is_messages] != nullptr) return {};
+  if (guard_[is_messages][kind] != nullptr) return {};
   Result<std::unique_ptr<os::DescriptorGuard>> started = os::DescriptorGuard::start(source.fd);
   if (!started) return started.error();
-  guard_[is_messages] = std::move(started).value();
+  guard_[is_messages][kind] = std::move(started).value();
   return {};
 }
 
-Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_shared) {
+Status FaultSources::open(os::FaultSource& source, bool is_messages, uint8_t kind) {
   OC_CHECK(source.fd < 0);
+  const bool is_shared = kind == kShared;
   if (pagemap_ < 0)
     pagemap_ = os::above_standard(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
   uint64_t features = is_messages ? UFFD_FEATURE_THREAD_ID : UFFD_FEATURE_SIGBUS;
@@ -162,6 +172,10 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
     features |= UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
                 UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
                 os::kUffdFeatureWpUnpopulated | os::kUffdFeatureWpAsync;
+  else if (kind == kWritten)
+    features |= UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+                UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                os::kUffdFeatureWpUnpopulated;
   else if (kernel_.has_anonymous_wp)
     features |= UFFD_FEATURE_PAGEFAULT_FLAG_WP;
   if (is_messages && is_shared) features |= UFFD_FEATURE_EVENT_REMAP;  // for SharedFrames::replace
@@ -189,7 +203,7 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, bool is_sha
     source.fd = -1;
     return started;
   }
-  delivery_[is_shared] = std::move(delivery);
+  delivery_[kind] = std::move(delivery);
   return {};
 }
 

@@ -45,18 +45,25 @@ class FaultSources {
   Result<const os::FaultSource*> source_for(const Mechanism& mechanism);
   // The source for shared frames outlives whoever closes its descriptor (DescriptorGuard), as long
   // as this object. REQUIRES: it is open.
-  Status guard(bool is_messages);
+  Status guard(bool is_messages, bool is_written);
+  // For frames of a buffer that views may write: writes to protected pages are faults. REQUIRES: as
+  // source_for().
+  Result<const os::FaultSource*> source_for_writes(Delivery delivery);
 
  private:
-  Status open(os::FaultSource& source, bool is_messages, bool is_shared);
+  Status open(os::FaultSource& source, bool is_messages, uint8_t kind);
 
   const os::KernelFeatures kernel_;
   const unsigned event_threads_;
   std::mutex opening_;
   int pagemap_ = -1;
-  os::FaultSource source_[2][2];  // [messages][shared]
-  std::unique_ptr<os::MessageDelivery> delivery_[2];
-  std::unique_ptr<os::DescriptorGuard> guard_[2];  // [messages]
+  // Of frames: private; shared, whose writes the kernel tracks; those of a buffer that are written.
+  enum Kind : uint8_t { kPrivate, kShared, kWritten, kKinds };
+  Result<const os::FaultSource*> source_of(bool is_messages, Kind kind);
+
+  os::FaultSource source_[2][kKinds];  // [messages]
+  std::unique_ptr<os::MessageDelivery> delivery_[kKinds];
+  std::unique_ptr<os::DescriptorGuard> guard_[2][kKinds];  // [messages]
 };
 
 // Installs the process's fault handlers, once, and what prevents a forked child from paging.

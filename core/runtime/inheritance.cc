@@ -91,16 +91,17 @@ bool is_of(const Store& store, const store::FileVersion& version) {
 // the parent's. By its descriptor, or, if the program has closed that one, by its name: the file
 // must be the same, and unchanged, since another one may have got its number.
 Result<std::shared_ptr<Store>> open_again(const store::FileStore& parents,
-                                          const store::FileVersion& version) {
+                                          const store::FileVersion& version, bool is_written) {
   Error first{EBADF, "open " + parents.uri() + " in a forked child"};
   for (const std::string& path :
        {"/proc/self/fd/" + std::to_string(parents.descriptor()), parents.path()}) {
     store::FileStoreOptions options;
     options.path = path;
     options.uri = parents.uri();
+    options.open.is_writable = is_written;
     Result<std::shared_ptr<Store>> opened = store::FileStore::open(options);
     if (opened && opened.value()->identity() == parents.identity() &&
-        (path != parents.path() || is_of(*opened.value(), version)))
+        (path != parents.path() || is_written || is_of(*opened.value(), version)))
       return opened;
     if (!opened) first = opened.error();
   }
@@ -135,12 +136,14 @@ void take_over(Region::Impl& region, Region::Impl& made) {
 // that may be the buffer's frames, so the runtime, which has their userfaultfd, must live until
 // something else is. REQUIRES: the lock; the view is not in the map.
 Status attach_view(View& view, Region::Impl& region, std::shared_ptr<Runtime::Impl>* runtime) {
-  Result<std::shared_ptr<Store>> store = open_again(file_of(view), view.cache->shared->version());
+  Result<std::shared_ptr<Store>> store =
+      open_again(file_of(view), view.cache->shared->version(), region.access == Access::kReadWrite);
   if (!store) return store.error();
   Result<std::shared_ptr<Runtime::Impl>> started = runtime_after(*region.runtime);
   if (!started) return started.error();
   *runtime = std::move(started).value();
   MapOptions options;
+  options.access = region.access;
   options.offset = view.offset;
   options.size_bytes = view.size_bytes.load();
   options.advice = view.advice.load();
@@ -169,8 +172,10 @@ void say_why_by_kernel(const std::string& uri, const Status& why) {
   static_cast<void>(ignored);
 }
 
-// The kernel's mapping in place of the view. False: the file cannot be had any more.
+// The kernel's mapping in place of the view. False: the file cannot be had any more; or what is in
+// memory may be newer.
 bool map_by_kernel(const View& view, const Status& why) {
+  if (view.cache->shared->is_written()) return false;
   const store::FileStore& file = file_of(view);
   if (os::identity_of(file.descriptor()) != file.identity()) return false;
   void* const at = ::mmap(view.address, view.mapped_bytes(), PROT_READ, MAP_SHARED | MAP_FIXED,

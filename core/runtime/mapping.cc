@@ -221,9 +221,9 @@ Result<std::unique_ptr<PageCache>> Runtime::Impl::make_cache(std::shared_ptr<Sto
   if (Status s = cache->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
     return s.error();
   if (Status s = cache->evicted.allocate(cache->page_count() / 64 + 1); !s) return s.error();
-  // What cannot be shared just now is the process's own.
-  const bool is_shared = can_share(*cache, o, lent) && share(*cache, mechanism.value()).ok();
-  if (!is_shared) {
+  const Result<bool> is_shared = try_to_share(*cache, o, lent, mechanism.value());
+  if (!is_shared) return refuse(is_shared.code(), uri, is_shared.message());
+  if (!is_shared.value()) {
     if (lent != nullptr && lent->must_share)
       return refuse(EBUSY, uri, "its pages cannot be shared just now");
     Status s = take_private_memory();
@@ -232,8 +232,9 @@ Result<std::unique_ptr<PageCache>> Runtime::Impl::make_cache(std::shared_ptr<Sto
   }
   if (options.checkpoint_every_ms != 0)  // each checkpoint copies what has changed since the last
     if (const auto logged = cache->log_changes(); !logged) return logged.error();
-  if (!is_shared && wanted.frames == FrameKind::kAuto && cache->delivery == Delivery::kInThread &&
-      kernel.has_write_tracking && cache->frames->has_write_faults())
+  if (!is_shared.value() && wanted.frames == FrameKind::kAuto &&
+      cache->delivery == Delivery::kInThread && kernel.has_write_tracking &&
+      cache->frames->has_write_faults())
     cache->share_frames = [this, s = cache.get()] {
       // While frames are replaced, touches raise SIGSEGV, which a handler of the program would see.
       if (os::is_segv_handler_replaced()) return;
@@ -354,6 +355,7 @@ void Runtime::Impl::drop_cache(const std::string& key) {
   if (found == caches.end() || found->second->view_count != 0) return;
   end_learning(*found->second);
   engine->remove_cache(found->second.get());
+  leave_shared(*found->second);
   if (recorder != nullptr) recorder->note_end(found->second->entry);
   sheet->memory().end(*found->second->entry);
   caches.erase(found);

@@ -317,11 +317,11 @@ std::vector<Option> make_fault_options() {
             "a file that keeps what of which files was needed first; the next start brings that in "
             "ahead"},
            {&R::learn_file, &O::learn_file}, nullptr, refuse_empty),
-      text(
-          {"buffer", "buffer", "none", "none, or a name",
-           "the buffer that holds pages of files mapped read-only, for all processes that name it; "
-           "the budget of the first is the limit for all together"},
-          {&R::buffer, &O::buffer}, nullptr, refuse_buffer),
+      text({"buffer", "buffer", "none", "none, or a name",
+            "the buffer that holds pages of files, for all processes that name it; the budget of "
+            "the "
+            "first is the limit for all together"},
+           {&R::buffer, &O::buffer}, nullptr, refuse_buffer),
       text({"report", "report_file", "none", "none, or a path that ends in .json",
             "a file to which a record of the run is appended when it ends, one line of JSON, of "
             "which `outcore report` makes a page"},

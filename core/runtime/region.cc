@@ -257,7 +257,9 @@ Status Region::discard(uint64_t offset, uint64_t size_bytes) {
   // Whole pages are discarded; parts of pages at either end are overwritten with zeros.
   const uint64_t page_bytes = impl_->cache->page_bytes, start = impl_->view->offset;
   const uint64_t from = start + offset, to = from + size_bytes;
-  const uint64_t first = std::min(round_up(from, page_bytes), to),
+  // Those that others may just be writing are overwritten, too.
+  const bool is_shared = impl_->cache->shared != nullptr;
+  const uint64_t first = is_shared ? to : std::min(round_up(from, page_bytes), to),
                  last = std::max(base::round_down(to, page_bytes), first);
   const std::vector<std::byte> zeros(kSystemPage);
   for (const auto& [a, b] : {std::pair{from, first}, std::pair{last, to}})
@@ -284,6 +286,8 @@ Status Region::grow(uint64_t size_bytes) {
                              " (reserve_bytes of the map) will do"};
   const std::lock_guard<std::mutex> guard(impl_->runtime->mapping);
   PageCache& cache = *impl_->cache;
+  if (cache.shared != nullptr && view.offset + size_bytes > cache.store_bytes.load())
+    return Error{EBUSY, "grow " + impl_->uri + ": others share its pages as they were"};
   Store& store = *cache.store.load();
   const uint64_t store_bytes = view.offset + size_bytes;
   if (store_bytes > store.size_bytes())

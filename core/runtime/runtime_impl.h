@@ -147,6 +147,10 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   budget::BouncePool::Shape buffer_bounce() const;
   bool can_share(const paging::PageCache& cache, const MapOptions& options, const Lent* lent) const;
   Status share(paging::PageCache& cache, const runtime::Mechanism& mechanism) const;
+  // Whether it is shared now. An error: it must not be mapped otherwise.
+  Result<bool> try_to_share(paging::PageCache& cache, const MapOptions& options, const Lent* lent,
+                            const runtime::Mechanism& mechanism) const;
+  static void leave_shared(paging::PageCache& cache);
   Status take_private_memory();
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                        const MapOptions& options, uint64_t end_bytes,

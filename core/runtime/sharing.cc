@@ -1,5 +1,7 @@
 // Sharing: files that are mapped read-only have their pages in a buffer, with other processes
 // (core/buffer). See runtime_impl.h.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -8,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/buffer_frames.h"
+#include "core/paging/shared_writer.h"
 #include "core/runtime/runtime_impl.h"
 #include "core/store/file_store.h"
 
@@ -22,6 +25,14 @@ constexpr uint64_t kWaitNs = 2'000'000'000;  // for room that others make
 // nullptr: its bytes are in no file.
 const store::FileStore* file_of(const paging::PageCache& cache) {
   return dynamic_cast<const store::FileStore*>(cache.store.load());
+}
+
+// Others may have it by its name, and it stays as large as it is.
+bool can_be_written_together(const store::FileStore& file, const MapOptions& o,
+                             uint64_t store_bytes) {
+  struct stat about {};
+  return ::fstat(file.descriptor(), &about) == 0 && about.st_nlink != 0 &&
+         o.offset + std::max(o.reserve_bytes, o.size_bytes) <= store_bytes;
 }
 
 }  // namespace
@@ -66,34 +77,54 @@ bool Runtime::Impl::can_share(const paging::PageCache& cache, const MapOptions& 
                               const Lent* lent) const {
   const Delivery delivery = o.delivery.value_or(options.delivery);
   const FrameKind frames = o.frames.value_or(options.frames);
-  return shared_buffer != nullptr && o.access == Access::kReadOnly &&
+  return shared_buffer != nullptr && o.access != Access::kPrivate &&
          cache.page_bytes == base::kSystemPage && (lent == nullptr || lent->may_share) &&
          kernel.has_sigbus && kernel.has_write_tracking && delivery != Delivery::kMprotect &&
          frames != FrameKind::kPrivate &&
          o.on_error.value_or(options.on_error) != OnError::kZeroFill && cache.store_bytes != 0 &&
-         cache.traits.is_fault_safe && file_of(cache) != nullptr;
+         cache.traits.is_fault_safe && file_of(cache) != nullptr &&
+         (o.access != Access::kReadWrite ||
+          (options.checkpoint_every_ms == 0 && (lent == nullptr || lent->must_share) &&
+           can_be_written_together(*file_of(cache), o, cache.store_bytes.load())));
 }
 
 // REQUIRES: can_share().
 Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& chosen) const {
+  const bool is_written = cache.is_writable.load();
   OC_CHECK(shared_buffer != nullptr && cache.shared == nullptr);
   const Result<store::FileVersion> version = file_of(cache)->version();
   if (!version) return version.error();
-  if (version.value().is_fresh()) return Error{EBUSY, "it has changed just now"};
   if (version.value().size_bytes != cache.store_bytes.load())
     return Error{EBUSY, "its size changes just now"};
   Result<const os::FaultSource*> source =
-      sources->source_for({chosen.delivery, FrameKind::kShared});
+      is_written ? sources->source_for_writes(chosen.delivery)
+                 : sources->source_for({chosen.delivery, FrameKind::kShared});
   if (!source) return source.error();
-  if (Status s = sources->guard(chosen.delivery == Delivery::kMessages); !s) return s;
-  Result<std::unique_ptr<buffer::SharedFile>> shared =
-      buffer::SharedFile::open(shared_buffer, version.value());
+  if (Status s = sources->guard(chosen.delivery == Delivery::kMessages, is_written); !s) return s;
+  using Use = buffer::SharedFile::Use;
+  Result<std::unique_ptr<buffer::SharedFile>> shared = buffer::SharedFile::open(
+      shared_buffer, version.value(), is_written ? Use::kWrite : Use::kRead);
   if (!shared) return shared.error();
+  if (is_written) cache.writes = std::make_unique<paging::SharedWrites>();
   cache.shared = std::move(shared).value();
   set_delivery(cache, chosen.delivery);
-  cache.frames = os::BufferFrames::make(*source.value(), shared_buffer->member().frames_fd(),
-                                        cache.shared->first_frame_page() * buffer::kPage);
+  cache.frames =
+      os::BufferFrames::make(*source.value(), shared_buffer->member().frames_fd(),
+                             cache.shared->first_frame_page() * buffer::kPage, is_written);
   return {};
+}
+
+Result<bool> Runtime::Impl::try_to_share(paging::PageCache& cache, const MapOptions& o,
+                                         const Lent* lent, const runtime::Mechanism& chosen) const {
+  if (!can_share(cache, o, lent)) return false;
+  const Status shared = share(cache, chosen);
+  if (!shared.ok() && cache.is_writable) return shared.error();
+  return shared.ok();
+}
+
+// REQUIRES: nobody maps it here any more.
+void Runtime::Impl::leave_shared(paging::PageCache& cache) {
+  if (cache.writes != nullptr) cache.shared->end_writing(file_of(cache)->descriptor());
 }
 
 // The first region whose pages are the process's own: memory for them, of the buffer's limit. As

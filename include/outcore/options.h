@@ -111,10 +111,11 @@ struct RuntimeOptions {
   // brings that in ahead (docs/guides/run.md). "none" (default): nothing is kept. It is written
   // when the runtime ends, or the process by exit().
   std::optional<std::string> learn_file{};
-  // The name of a buffer (outcore/buffers.h): pages of files that are mapped read-only are shared
-  // with all processes that name it, and the budget of the first is the limit for all of them
-  // together. "none" (default): each process for itself. Regions with pages other than 4 KiB,
-  // with mprotect delivery, private frames or on_error = zero stay the process's own.
+  // The name of a buffer (outcore/buffers.h): pages of files are shared with all processes that
+  // name it, those that write them, too, and the budget of the first is the limit for all of them
+  // together. "none" (default): each process for itself. Regions with pages other than 4 KiB, with
+  // room to grow, access = private, mprotect delivery, private frames or on_error = zero stay the
+  // process's own.
   std::optional<std::string> buffer{};
   // A file to which a record of the run is appended, one line of JSON, when the runtime ends, or
   // the process by exit(): what happened when, in which part of which file and at which place of

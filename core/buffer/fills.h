@@ -1,0 +1,70 @@
+// Fills: which runs of pages of a buffer this member is just reading from a file. Of a file that is
+// written they must not leave meanwhile; see puncher.h. Any thread; the fault path.
+#pragma once
+
+#include <algorithm>
+
+#include "core/buffer/member.h"
+#include "core/os/wait.h"
+
+namespace outcore::buffer {
+
+class Fills {
+ public:
+  // For the length of a scope; it begins before the page is looked for, and read. Waits for a place
+  // if more threads read than there are.
+  class Scope {
+   public:
+    Scope(Member& member, uint64_t first_page, uint64_t count) {
+      const uint64_t run = News::of(first_page, count, false).bits();
+      std::array<std::atomic<uint64_t>, MemberRecord::kFills>& fills = member.record().fills;
+      for (uint64_t i = first_page;; ++i) {
+        std::atomic<uint64_t>& place = fills[i % fills.size()];
+        uint64_t none = 0;
+        if (place.load(std::memory_order_relaxed) == 0 &&
+            place.compare_exchange_strong(none, run, std::memory_order_seq_cst)) {
+          place_ = &place;
+          return;
+        }
+        if ((i - first_page) % fills.size() == fills.size() - 1) os::yield();
+      }
+    }
+    ~Scope() { place_->store(0, std::memory_order_seq_cst); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    std::atomic<uint64_t>* place_ = nullptr;
+  };
+
+  static bool has(const MemberRecord& member, uint64_t page) {
+    return std::any_of(member.fills.begin(), member.fills.end(),
+                       [page](const std::atomic<uint64_t>& place) {
+                         const News run(place.load(std::memory_order_seq_cst));
+                         return run.bits() != 0 && page >= run.first_page() &&
+                                page - run.first_page() < run.count();
+                       });
+  }
+
+  // Waits until those end that were under way in [first_page, first_page + count), of all members.
+  // False: one takes very long.
+  static bool wait_for_all(const Member& member, uint64_t first_page, uint64_t count,
+                           uint64_t wait_ns) {
+    const uint64_t start_ns = os::now_ns();
+    const uint32_t end = member.board().members_end.load(std::memory_order_seq_cst);
+    for (uint32_t i = 0; i < end; ++i)
+      for (const std::atomic<uint64_t>& place : member.board().members[i].fills) {
+        const News run(place.load(std::memory_order_seq_cst));
+        const bool is_within = run.bits() != 0 && run.first_page() < first_page + count &&
+                               first_page < run.first_page() + run.count();
+        while (is_within && place.load(std::memory_order_seq_cst) == run.bits() &&
+               member.is_alive(i)) {
+          if (os::now_ns() - start_ns > wait_ns) return false;
+          os::yield();
+        }
+      }
+    return true;
+  }
+};
+
+}  // namespace outcore::buffer

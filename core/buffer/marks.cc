@@ -1,0 +1,178 @@
+#include "core/buffer/marks.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <span>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/os/file_calls.h"
+
+namespace outcore::buffer {
+namespace {
+
+// No member has this number: the first in a place has generation 1.
+constexpr Writer kEnded{1};
+
+}  // namespace
+
+Result<std::unique_ptr<Marks>> Marks::open(Member& member, FileRecord& file) {
+  OC_CHECK(file.pages != 0 && file.first_page % kGroup == 0);
+  for (uint32_t slot = 0; slot < kWritersMax; ++slot) {
+    uint64_t nobody = 0;
+    if (!file.writers[slot].compare_exchange_strong(nobody, member.as_writer().bits())) continue;
+    std::unique_ptr<Marks> marks(new Marks(member, file, slot));
+    void* const at = ::mmap(nullptr, base::round_up(file.pages * sizeof(uint64_t), kPage),
+                            PROT_READ | PROT_WRITE, MAP_SHARED, member.marks_fd(),
+                            static_cast<off_t>(file.first_page * sizeof(uint64_t)));
+    if (at == MAP_FAILED) {
+      const int error = errno;
+      file.writers[slot].store(0);
+      marks->is_closed_ = true;
+      return base::system_error(error, "map the marks of written pages", "raise vm.max_map_count");
+    }
+    ::madvise(at, base::round_up(file.pages * sizeof(uint64_t), kPage), MADV_DONTFORK);
+    ::madvise(at, base::round_up(file.pages * sizeof(uint64_t), kPage), MADV_DONTDUMP);
+    marks->words_ = static_cast<std::atomic<uint64_t>*>(at);
+    if (file.is_written.exchange(1) == 0) member.board().written_files.fetch_add(1);
+    return marks;
+  }
+  return Error{EUSERS, std::to_string(kWritersMax) + " processes write it already"};
+}
+
+Marks::~Marks() {
+  OC_CHECK(is_closed_);
+  if (words_ != nullptr) ::munmap(words_, base::round_up(file_.pages * sizeof(uint64_t), kPage));
+}
+
+bool Marks::close() {
+  OC_CHECK(!is_closed_);
+  is_closed_ = true;
+  OC_CHECK(file_.writers[slot_].load() == member_.as_writer().bits());
+  file_.writers[slot_].store(0);
+  for (uint32_t slot = 0; slot < kWritersMax; ++slot)  // whoever comes next takes them on again
+    if ((adopted_.load() >> slot & 1) != 0) file_.writers[slot].store(kEnded.bits());
+  const bool is_last = std::all_of(file_.writers.begin(), file_.writers.end(),
+                                   [](const auto& writer) { return writer.load() == 0; });
+  if (is_last && file_.is_written.exchange(0) != 0) member_.board().written_files.fetch_sub(1);
+  return is_last;
+}
+
+std::atomic<uint64_t>& Marks::word(uint64_t page) const {
+  OC_ASSERT(page < file_.pages);
+  return words_[page];
+}
+
+// A group without marks may be freed by who did not see this one yet: then it is gone. And who
+// finds the page marked waits as well: the thread that marked it may be waiting still.
+int Marks::set(uint64_t page, bool* is_new) {
+  *is_new = false;
+  do {
+    if ((word(page).fetch_or(own_bit(), std::memory_order_seq_cst) & own_bit()) == 0)
+      *is_new = true;
+    if (!member_.wait_for_punchers()) return -ETIMEDOUT;
+  } while ((word(page).load(std::memory_order_seq_cst) & own_bit()) == 0);
+  return 0;
+}
+
+bool Marks::is_stale(uint64_t storing) const {
+  OC_ASSERT(storing != 0 && storing <= kWritersMax);
+  const uint32_t slot = static_cast<uint32_t>(storing) - 1;
+  if (slot == slot_) return false;
+  const Writer writer(file_.writers[slot].load());
+  // One that was taken on stores by the number of who did so.
+  if ((adopted_.load() >> slot & 1) != 0 || !writer.is_any()) return true;
+  return writer.index() >= kMembersMax || !member_.is_alive(writer);
+}
+
+bool Marks::begin_storing(uint64_t page) {
+  uint64_t seen = word(page).load(std::memory_order_seq_cst);
+  for (;;) {
+    const uint64_t storing = seen >> kStoringShift;
+    if (storing != 0 && !is_stale(storing)) return false;
+    const uint64_t ours = (seen & kWriters) | uint64_t{slot_ + 1} << kStoringShift;
+    if (word(page).compare_exchange_weak(seen, ours, std::memory_order_seq_cst)) return true;
+  }
+}
+
+bool Marks::end_storing(uint64_t page, uint64_t clean_bits) {
+  uint64_t seen = word(page).load(std::memory_order_seq_cst);
+  for (;;) {
+    OC_CHECK(seen >> kStoringShift == slot_ + 1);
+    const uint64_t after = seen & kWriters & ~clean_bits;
+    if (word(page).compare_exchange_weak(seen, after, std::memory_order_seq_cst))
+      return (seen & clean_bits & own_bit()) != 0;
+  }
+}
+
+bool Marks::next_group(uint64_t from, uint64_t* first, uint64_t* end) const {
+  const auto base = static_cast<off_t>(file_.first_page * sizeof(uint64_t));
+  const auto limit = base + static_cast<off_t>(file_.pages * sizeof(uint64_t));
+  const off_t begin = base + static_cast<off_t>(from * sizeof(uint64_t));
+  if (begin >= limit) return false;
+  const off_t data = ::lseek(member_.marks_fd(), begin, SEEK_DATA);
+  if (data < 0 || data >= limit) return false;
+  const off_t hole = std::min(::lseek(member_.marks_fd(), data, SEEK_HOLE), limit);
+  *first = static_cast<uint64_t>(data - base) / sizeof(uint64_t);
+  *end = hole <= data ? *first + 1 : static_cast<uint64_t>(hole - base) / sizeof(uint64_t);
+  return true;
+}
+
+bool Marks::adopt() {
+  for (uint32_t slot = 0; slot < kWritersMax; ++slot) {
+    uint64_t bits = file_.writers[slot].load();
+    const Writer writer(bits);
+    if (!writer.is_any() || writer == member_.as_writer()) continue;
+    if (writer.index() < kMembersMax && member_.is_alive(writer)) continue;
+    if (file_.writers[slot].compare_exchange_strong(bits, member_.as_writer().bits()))
+      adopted_.fetch_or(uint64_t{1} << slot);
+  }
+  return adopted_.load() != 0;
+}
+
+uint32_t Marks::writers() const {
+  return static_cast<uint32_t>(
+      std::count_if(file_.writers.begin(), file_.writers.end(),
+                    [](const auto& writer) { return writer.load() != 0; }));
+}
+
+void Marks::forget_adopted() {
+  const uint64_t adopted = adopted_.load();
+  uint64_t first = 0, end = 0;
+  for (uint64_t from = 0; next_group(from, &first, &end); from = end)
+    for (uint64_t page = first; page < end; ++page)
+      if ((word(page).load(std::memory_order_seq_cst) & adopted) != 0) return;
+  adopted_.fetch_and(~adopted);
+  for (uint32_t slot = 0; slot < kWritersMax; ++slot)
+    if ((adopted >> slot & 1) != 0) file_.writers[slot].store(0);
+}
+
+void Marks::drop_all() {
+  uint64_t first = 0, end = 0;
+  for (uint64_t from = 0; next_group(from, &first, &end); from = end)
+    for (uint64_t page = first; page < end; ++page)
+      word(page).fetch_and(~own_bits(), std::memory_order_seq_cst);
+}
+
+uint64_t Marks::glance(const Member& member, uint64_t frame_page) {
+  uint64_t word = 0;
+  if (os::read_all(member.marks_fd(), frame_page * sizeof word,
+                   std::as_writable_bytes(std::span(&word, 1))) != 0)
+    return kWriters;  // it stays
+  return word;
+}
+
+bool Marks::is_any_in_group(const Member& member, uint64_t first_frame_page) {
+  std::array<uint64_t, kGroup> words{};
+  if (os::read_all(member.marks_fd(), first_frame_page * sizeof(uint64_t),
+                   std::as_writable_bytes(std::span(words))) != 0)
+    return true;
+  return std::any_of(words.begin(), words.end(), [](uint64_t word) { return word != 0; });
+}
+
+}  // namespace outcore::buffer

@@ -1,0 +1,92 @@
+// Marks: which pages of a file in a buffer were written since they were stored, and by whom.
+//
+// Of each page there is a word: a bit for each process that may have written it, and who is just
+// storing it. A bit is set before its process can write, and cleared when what was written is in
+// the file and the process cannot write any more without setting it again. So a page without bits
+// is as the file is, and may leave; and what a process wrote that was killed is in memory, marked,
+// and is stored by others (adopt()).
+//
+// The words lie in a memory file of their own, sparse: where no page was ever marked there is no
+// memory, and reading by a call makes none. Any thread; the fault path, but for open and close.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "core/buffer/member.h"
+#include "outcore/result.h"
+
+namespace outcore::buffer {
+
+class Marks {
+ public:
+  static constexpr uint64_t kGroup = kPage / sizeof(uint64_t);  // pages whose words share a page
+  static constexpr uint64_t kWriters = (uint64_t{1} << kWritersMax) - 1;
+
+  // This process becomes a writer of the file. Errors: EUSERS (56 processes write it), and those of
+  // mmap. REQUIRES: the lock of files; the member has the file.
+  static Result<std::unique_ptr<Marks>> open(Member& member, FileRecord& file);
+  ~Marks();  // REQUIRES: it was closed
+  Marks(const Marks&) = delete;
+  Marks& operator=(const Marks&) = delete;
+  // It is no writer any more. Returns whether nobody is. REQUIRES: the lock of files; no page is
+  // marked by it.
+  bool close();
+
+  // Marks the page: this process may write it. *is_new: it was not marked by it. 0; -ETIMEDOUT: a
+  // member stands still that might take the page away. REQUIRES: a page of the file.
+  int set(uint64_t page, bool* is_new);
+  bool is_own(uint64_t page) const { return (word(page).load() & own_bit()) != 0; }
+  // Or by one that was taken on. REQUIRES: as is_any().
+  bool is_mine(uint64_t page) const { return (word(page).load() & own_bits()) != 0; }
+  // Of any process. REQUIRES: its group has memory (next_group()).
+  bool is_any(uint64_t page) const { return (word(page).load() & kWriters) != 0; }
+
+  // Only one process stores a page at a time. False: another does. REQUIRES: as is_any().
+  bool begin_storing(uint64_t page);
+  // `clean_bits`: what was written under these, as own_bits() had them before it was read, is
+  // stored, and cannot be written any more: they go. Returns whether this process's was among them.
+  bool end_storing(uint64_t page, uint64_t clean_bits);
+  // This process's bits, with those that were taken on until now.
+  uint64_t own_bits() const { return own_bit() | adopted_.load(); }
+
+  // The first page at or after this one whose group has memory, and the end of that memory; of
+  // `pages` of the file. False: there is none.
+  bool next_group(uint64_t from, uint64_t* first, uint64_t* end) const;
+
+  // Takes on what processes wrote that have ended: their bits count as this one's, until no page
+  // has them any more (forget_adopted). Whether it has any.
+  bool adopt();
+  // Unless some page still has such bits.
+  void forget_adopted();
+
+  uint32_t writers() const;  // how many there are
+
+  // Whatever is there is dropped: this process's marks go, stored or not.
+  void drop_all();
+
+  // The word of a page of the buffer, by a call; 0 where there is no memory.
+  static uint64_t glance(const Member& member, uint64_t frame_page);
+  static bool is_any_in_group(const Member& member, uint64_t first_frame_page);
+
+ private:
+  static constexpr unsigned kStoringShift = kWritersMax;
+  Marks(Member& member, FileRecord& file, uint32_t slot)
+      : member_(member), file_(file), slot_(slot) {}
+  std::atomic<uint64_t>& word(uint64_t page) const;
+  uint64_t own_bit() const { return uint64_t{1} << slot_; }
+  // Who stores it has ended.
+  bool is_stale(uint64_t storing) const;
+
+  Member& member_;
+  FileRecord& file_;
+  const uint32_t slot_;
+  std::atomic<uint64_t> adopted_{0};  // bits
+  std::atomic<uint64_t>* words_ = nullptr;
+  bool is_closed_ = false;
+};
+
+}  // namespace outcore::buffer

@@ -1,0 +1,384 @@
+#include "core/paging/shared_writer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <system_error>
+
+#include "core/base/assert.h"
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/os/file_calls.h"
+#include "core/region/view.h"
+
+namespace outcore::paging {
+
+using buffer::kPage;
+using buffer::Marks;
+using buffer::News;
+using metrics::Counter;
+using region::View;
+
+namespace {
+
+constexpr uint64_t kPeriodNs = 100'000'000;
+constexpr uint64_t kPagesAtOnce = 1024;  // when pages are to leave
+constexpr uint64_t kRunPages = 128;
+// Of the limit, one part in so many: what is written above the one is stored, down to the other.
+constexpr uint64_t kMuch = 8, kLittle = 16;
+
+Marks& marks_of(const PageCache& cache) {
+  OC_CHECK(cache.writes != nullptr && cache.shared->marks() != nullptr);
+  return *cache.shared->marks();
+}
+
+bool is_within(const SharedWrites& writes, uint64_t page) {
+  const News run(writes.storing.load(std::memory_order_seq_cst));
+  return run.bits() != 0 && page >= run.first_page() && page - run.first_page() < run.count();
+}
+
+// The run that this thread stores, alone in the process, for the length of a scope.
+class Storing {
+ public:
+  Storing(SharedWrites& writes, uint64_t first, uint64_t count) : writes_(writes) {
+    const uint64_t run = News::of(first, count, false).bits();
+    for (;;) {
+      const uint32_t seen = writes_.changes.load(std::memory_order_seq_cst);
+      uint64_t none = 0;
+      if (writes_.storing.compare_exchange_strong(none, run, std::memory_order_seq_cst)) break;
+      os::wait(&writes_.changes, seen, kPeriodNs);
+    }
+    // They are few instructions, and one look at those who punch.
+    while (writes_.marking.load(std::memory_order_seq_cst) != 0) os::yield();
+  }
+  ~Storing() {
+    writes_.storing.store(0, std::memory_order_seq_cst);
+    writes_.changes.fetch_add(1, std::memory_order_seq_cst);
+    os::wake_all(&writes_.changes);
+  }
+  Storing(const Storing&) = delete;
+  Storing& operator=(const Storing&) = delete;
+
+ private:
+  SharedWrites& writes_;
+};
+
+Error not_stored(const PageCache& cache, int code, uint64_t page) {
+  return base::system_error(code, "write page " + std::to_string(page) + " of " + cache.uri,
+                            "the bytes stay in memory while the region is mapped: make room or "
+                            "repair the store, then flush again");
+}
+
+}  // namespace
+
+SharedWriter::~SharedWriter() {
+  OC_CHECK(caches_.empty());
+  if (!thread_.joinable()) return;
+  is_ending_.store(1);
+  std::atomic<uint32_t>& requests = buffer_->member().board().store_requests;
+  requests.fetch_add(1);
+  os::wake_between_processes(&requests);
+  thread_.join();
+}
+
+Status SharedWriter::add(PageCache* cache) {
+  OC_CHECK(cache->writes != nullptr && cache->shared != nullptr);
+  const os::SignalBlock block;
+  const os::Locked locked(list_lock_);
+  if (!thread_.joinable() && pager_.options.has_threads) {
+    buffer_ = &cache->shared->buffer();
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& e) {
+      return base::system_error(e.code().value(), "start the thread that stores what is written",
+                                "raise ulimit -u");
+    }
+  }
+  caches_.push_back(cache);
+  return {};
+}
+
+void SharedWriter::remove(PageCache* cache) {
+  const os::SignalBlock block;
+  {
+    const os::Locked locked(list_lock_);
+    std::erase(caches_, cache);
+  }
+  while (at_work_on_.load(std::memory_order_seq_cst) == cache) os::yield();
+  marks_of(*cache).drop_all();
+}
+
+int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page) {
+  OC_ASSERT(view.is_writable.load());
+  SharedWrites& writes = *cache.writes;
+  Marks& marks = marks_of(cache);
+  if (!marks.is_own(page))
+    if (const int result = wait_for_share(cache); result != 0) return result;
+  for (;;) {
+    writes.marking.fetch_add(1, std::memory_order_seq_cst);
+    if (!is_within(writes, page)) break;
+    writes.marking.fetch_sub(1, std::memory_order_seq_cst);
+    const uint32_t seen = writes.changes.load(std::memory_order_seq_cst);
+    if (is_within(writes, page)) os::wait(&writes.changes, seen, kPeriodNs);
+  }
+  bool is_new = false;
+  int result = marks.set(page, &is_new);
+  if (is_new) {
+    writes.own_pages.fetch_add(1, std::memory_order_relaxed);
+    cache.counters.add(Counter::write_faults, 1);
+  }
+  if (result == 0) result = cache.frames->allow_write(view.piece_of(page));
+  writes.marking.fetch_sub(1, std::memory_order_seq_cst);
+  return result;
+}
+
+// Of the limit, one part in so many, divided among those who write the file.
+bool SharedWriter::is_over_share(const PageCache& cache, uint64_t part) const {
+  const uint64_t limit_pages = SharedFiller::limit_bytes(cache) / kPage;
+  const uint64_t writers = std::max<uint64_t>(1, marks_of(cache).writers());
+  return cache.writes->own_pages.load(std::memory_order_relaxed) >
+         std::max<uint64_t>(16, limit_pages / part / writers);
+}
+
+// Pages that are written cannot leave: there is room for others in any case.
+int SharedWriter::wait_for_share(PageCache& cache) {
+  constexpr uint64_t kMost = 2;
+  SharedWrites& writes = *cache.writes;
+  if (!is_over_share(cache, kMost)) return 0;
+  std::atomic<uint32_t>& requests = cache.shared->buffer().member().board().store_requests;
+  const uint64_t start_ns = os::now_ns();
+  for (;;) {
+    const uint32_t seen = writes.changes.load(std::memory_order_seq_cst);
+    if (!is_over_share(cache, kMost)) return 0;
+    if (os::now_ns() - start_ns > pager_.options.wait_ns_max) break;
+    requests.fetch_add(1, std::memory_order_seq_cst);
+    os::wake_between_processes(&requests);
+    os::wait(&writes.changes, seen, kPeriodNs);
+  }
+  const int error = writes.last_error.load();
+  return error != 0 ? error : -ENOMEM;
+}
+
+void SharedWriter::protect(PageCache& cache, uint64_t first, uint64_t end) {
+  const os::SignalBlock block;
+  const os::Locked locked(cache.writes->views);
+  const uint32_t views_end = cache.views_end.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < views_end; ++i) {
+    View* const view = cache.views[i].load(std::memory_order_acquire);
+    if (view == nullptr || !view->is_writable.load()) continue;
+    if (const os::Piece piece = view->pieces_of(first, end); piece.size_bytes != 0)
+      OC_CHECK(cache.frames->unmap({&piece, 1}) == 0);
+  }
+}
+
+// What is in memory of the pages goes to the store; what is not there was not written.
+int SharedWriter::write(PageCache& cache, uint64_t first, uint64_t end) {
+  const buffer::Member& member = cache.shared->buffer().member();
+  const uint64_t base = cache.shared->frame_page(first) * kPage;
+  const std::span<std::byte> buffer = filler_.bounce().take((end - first) * kPage);
+  OC_CHECK(buffer.size() >= (end - first) * kPage);
+  int result = member.has_frames() ? 0 : -EBADF;
+  for (uint64_t at = first; at < end && result == 0;) {
+    const auto from = static_cast<off_t>(base + (at - first) * kPage);
+    const off_t data = ::lseek(member.frames_fd(), from, SEEK_DATA);
+    if (data < 0 && errno != ENXIO) result = -errno;
+    const uint64_t begin =
+        data < 0 ? end : std::min(end, first + (static_cast<uint64_t>(data) - base) / kPage);
+    if (begin >= end || result != 0) break;
+    const off_t hole =
+        ::lseek(member.frames_fd(), static_cast<off_t>(base + (begin - first) * kPage), SEEK_HOLE);
+    const uint64_t stop =
+        hole < 0 ? end : std::min(end, first + (static_cast<uint64_t>(hole) - base) / kPage);
+    const uint64_t bytes = cache.stored_bytes(begin * kPage, (stop - begin) * kPage);
+    const std::span<std::byte> part = buffer.subspan((begin - first) * kPage, bytes);
+    if (bytes != 0) {
+      result = os::read_all(member.frames_fd(), base + (begin - first) * kPage, part);
+      if (result == 0) {
+        cache.write_gate.enter();
+        result = cache.store.load()->write(begin * kPage, part);
+        cache.write_gate.leave();
+        cache.counters.add(Counter::write_requests, 1);
+      }
+      if (result == 0) {
+        cache.counters.add(Counter::written_bytes, bytes);
+        cache.counters.add(Counter::write_backs, stop - begin);
+      }
+    }
+    at = std::max(stop, begin + 1);
+  }
+  filler_.bounce().give(buffer);
+  return result;
+}
+
+// Neighbours that are marked. *is_skipped: another process is just storing some of them.
+int SharedWriter::store_run(PageCache& cache, uint64_t first, uint64_t end, bool* is_skipped) {
+  OC_CHECK(first < end && end - first <= kRunPages);
+  Marks& marks = marks_of(cache);
+  SharedWrites& writes = *cache.writes;
+  const Storing storing(writes, first, end - first);
+  int error = 0;
+  for (uint64_t at = first; at < end;) {
+    // Pages that the kernel may write, as they are pinned, stay as they are: stored, and marked.
+    const bool is_pinned = filler_.is_held(cache, at);
+    uint64_t stop = at;
+    while (stop < end && filler_.is_held(cache, stop) == is_pinned && marks.begin_storing(stop))
+      ++stop;
+    if (stop == at) {
+      *is_skipped = true;
+      ++at;
+      continue;
+    }
+    const uint64_t bits = is_pinned ? 0 : marks.own_bits();
+    if (!is_pinned) protect(cache, at, stop);
+    const int result = write(cache, at, stop);
+    uint64_t cleaned = 0;
+    for (uint64_t page = at; page < stop; ++page)
+      cleaned += marks.end_storing(page, result == 0 ? bits : 0) ? 1 : 0;
+    writes.own_pages.fetch_sub(cleaned, std::memory_order_relaxed);
+    if (result != 0) {
+      cache.counters.add(Counter::write_back_errors, 1);
+      error = result;
+    }
+    writes.last_error.store(result, std::memory_order_relaxed);
+    at = stop;
+  }
+  return error;
+}
+
+int SharedWriter::store(PageCache& cache, uint64_t first, uint64_t end, Whose whose, uint64_t most,
+                        uint64_t* next) {
+  Marks& marks = marks_of(cache);
+  const auto is_wanted = [&](uint64_t page) {
+    return whose == Whose::kAll ? marks.is_any(page) : marks.is_mine(page);
+  };
+  const uint64_t run_pages =
+      std::min<uint64_t>(kRunPages, filler_.bounce().shape().chunk_bytes / kPage);
+  constexpr uint64_t kOthersNsMax = 30'000'000'000;
+  int error = 0;
+  uint64_t stored = 0, group = 0, group_end = 0, others_ns = 0;
+  *next = end;
+  for (uint64_t page = first; page < end;) {
+    if (page >= group_end) {
+      if (!marks.next_group(page, &group, &group_end)) break;
+      page = std::max(page, group);
+      if (page >= end) break;
+    }
+    if (!is_wanted(page)) {
+      ++page;
+      continue;
+    }
+    const uint64_t last = std::min({end, group_end, page + run_pages});
+    uint64_t stop = page + 1;
+    while (stop < last && is_wanted(stop)) ++stop;
+    bool is_skipped = false;
+    if (const int result = store_run(cache, page, stop, &is_skipped); result != 0) {
+      error = result;
+      *next = page;
+      if (whose == Whose::kAll) return error;
+    }
+    // Who stores it may have begun before what was written last: once more.
+    if (is_skipped && whose == Whose::kAll) {
+      const uint64_t now_ns = os::now_ns();
+      if (others_ns == 0) others_ns = now_ns;
+      if (now_ns - others_ns > kOthersNsMax) return *next = page, -ETIMEDOUT;
+      ::usleep(200);
+      continue;
+    }
+    others_ns = 0;
+    stored += stop - page;
+    page = stop;
+    if (stored >= most) {
+      *next = page;
+      break;
+    }
+  }
+  return error;
+}
+
+Status SharedWriter::flush(PageCache& cache, uint64_t first, uint64_t end) {
+  OC_CHECK(first <= end && end <= cache.page_count());
+  cache.counters.add(Counter::flushes, 1);
+  uint64_t next = first;
+  if (const int error = store(cache, first, end, Whose::kAll, UINT64_MAX, &next); error != 0) {
+    cache.write_failures.note(next * kPage, kPage);
+    cache.write_failures.note_told();
+    return not_stored(cache, error, next);
+  }
+  const WriteFailures::Untold earlier = cache.write_failures.take(first * kPage, end * kPage);
+  return earlier.code == 0 ? Status() : not_stored(cache, earlier.code, earlier.offset / kPage);
+}
+
+void SharedWriter::run() {
+  const os::SignalBlock block;
+  std::atomic<uint32_t>& requests = buffer_->member().board().store_requests;
+  uint32_t heard = requests.load(std::memory_order_seq_cst);
+  while (is_ending_.load() == 0) {
+    if (!is_any_over_share()) os::wait_between_processes(&requests, heard, kPeriodNs);
+    const uint32_t now = requests.load(std::memory_order_seq_cst);
+    const bool is_asked = now != heard;
+    heard = now;
+    bool is_any_stored = false;
+    for (size_t i = 0;; ++i) {
+      PageCache* cache = nullptr;
+      {
+        const os::Locked locked(list_lock_);
+        if (i >= caches_.size()) break;
+        cache = caches_[i];
+        at_work_on_.store(cache, std::memory_order_seq_cst);
+      }
+      is_any_stored = pass(*cache, is_asked) || is_any_stored;
+      at_work_on_.store(nullptr, std::memory_order_seq_cst);
+    }
+    if (is_any_stored) buffer_->room().ring();
+  }
+}
+
+// There is more to do, and it can be done.
+bool SharedWriter::is_any_over_share() {
+  const os::Locked locked(list_lock_);
+  return std::any_of(caches_.begin(), caches_.end(), [this](const PageCache* cache) {
+    return cache->writes->last_error.load() == 0 && is_over_share(*cache, kMuch);
+  });
+}
+
+// Returns whether something was stored.
+bool SharedWriter::pass(PageCache& cache, bool is_asked) {
+  Marks& marks = marks_of(cache);
+  SharedWrites& writes = *cache.writes;
+  const uint64_t pages = cache.page_count();
+  const bool has_adopted = marks.adopt();
+  if (has_adopted) {
+    uint64_t next = 0;
+    const int error = store(cache, 0, pages, Whose::kOwn, UINT64_MAX, &next);
+    if (error == 0) marks.forget_adopted();
+  }
+  bool is_wanted = is_asked || is_over_share(cache, kMuch);
+  bool is_any = has_adopted;
+  for (int rounds = 0; is_wanted && rounds < 16 && is_ending_.load() == 0; ++rounds) {
+    uint64_t next = 0;
+    const int error = store(cache, writes.next_page, pages, Whose::kOwn, kPagesAtOnce, &next);
+    if (error != 0)
+      cache.write_failures.note_untold({-error, writes.next_page * kPage, kPage, false});
+    const bool is_at_end = next >= pages;
+    writes.next_page = is_at_end ? 0 : next;
+    is_any = true;
+    is_wanted = error == 0 && is_over_share(cache, kLittle);
+  }
+  if (is_any) free_marks(cache);
+  return is_any;
+}
+
+// Marks take memory, a page for 512, also where none is set any more.
+void SharedWriter::free_marks(PageCache& cache) {
+  constexpr uint64_t kPart = 64;
+  buffer::Buffer& buffer = cache.shared->buffer();
+  if (buffer.member().marks_bytes() < SharedFiller::limit_bytes(cache) / kPart) return;
+  uint64_t group = 0, end = 0;
+  for (uint64_t from = 0; marks_of(cache).next_group(from, &group, &end); from = end)
+    for (uint64_t page = base::round_down(group, Marks::kGroup); page < end; page += Marks::kGroup)
+      static_cast<void>(buffer.puncher().punch_marks(cache.shared->first_frame_page() + page));
+}
+
+}  // namespace outcore::paging

@@ -1,0 +1,189 @@
+// What processes write in a buffer reaches the file: by flush, by others when they are killed; and
+// what cannot be stored stays.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/tests/buffer/writes.h"
+
+namespace outcore {
+namespace {
+
+using namespace scene;
+
+using namespace of_job;
+
+class WritesKept : public of_job::Writes {};
+INSTANTIATE_TEST_SUITE_P(By, WritesKept, testing::Values(Delivery::kInThread, Delivery::kMessages),
+                         name_of_delivery);
+
+TEST_P(WritesKept, FlushStoresWhatOthersWrote) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    cells(region)[512].store(1234);
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    cells(region)[512].store(5678);  // it is theirs to write still
+    shared.gate.store(2);
+    return 0;
+  });
+  const pid_t other = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    wait_for(shared.arrived, 1);
+    if (!region.flush().ok()) return kWrong;
+    if (words_of(job.path())[512] != 1234) return kNotShared;
+    shared.gate.store(1);
+    wait_for(shared.gate, 2);
+    if (!region.sync().ok()) return kWrong;
+    return words_of(job.path())[512] == 5678 ? 0 : kNotShared;
+  });
+  EXPECT_EQ(job.end(writer), 0);
+  EXPECT_EQ(job.end(other), 0);
+}
+
+TEST_P(WritesKept, WhatAKilledProcessWroteIsStoredByAnother) {
+  Job job(1024);
+  auto& shared = job.shared();
+  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    for (uint64_t page = 0; page < job.file_pages(); page += 3)
+      cells(region)[page * 512].store(page);
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 9);
+    return 0;
+  });
+  const pid_t heir = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    for (uint64_t page = 0; page < job.file_pages(); ++page)
+      if (cells(region)[page * 512].load() != (page % 3 == 0 ? page : Job::word(page * 512)))
+        return kWrong;
+    return 0;
+  });
+  wait_for(shared.arrived, 2);
+  job.kill(writer);
+  shared.gate.store(1);
+  EXPECT_EQ(job.end(heir), 0);
+  const std::vector<uint64_t> stored = words_of(job.path());
+  for (uint64_t page = 0; page < job.file_pages(); ++page)
+    ASSERT_EQ(stored[page * 512], page % 3 == 0 ? page : Job::word(page * 512)) << page;
+}
+
+// Each writes ever larger numbers into cells of its own, of pages that all write, and says how far
+// it has come. Whatever was said is there, and the rest of the page is others' or as it was.
+class Cells {
+ public:
+  static constexpr uint64_t kPages = 4096, kWriters = 3, kCells = 256;
+
+  explicit Cells(Job& job) : job_(job), said_(kWriters * kCells) {}
+
+  int clear(const Region& region) const {
+    for (uint64_t cell = 0; cell < kCells; ++cell)
+      for (uint64_t w = 0; w < kWriters; ++w) at(region, cell, w).store(0);
+    return 0;
+  }
+  // Until the job is over.
+  int write(const Region& region, uint64_t writer) const {
+    std::mt19937_64 random(static_cast<uint64_t>(::getpid()));
+    for (; job_.shared().is_over.load() == 0; job_.shared().touches.fetch_add(1)) {
+      const uint64_t cell = random() % kCells, next = said(cell, writer) + 1;
+      // What a killed one wrote may be there without its word.
+      if (const uint64_t seen = at(region, cell, writer).load(); seen != next - 1 && seen != next)
+        return std::fprintf(stderr, "cell %lu: %lu, and not %lu\n", cell, seen, next - 1), kWrong;
+      at(region, cell, writer).store(next);
+      said_[writer * kCells + cell].store(next);
+      if (!job_.is_right(region, random() % kPages, 0)) return kWrong;
+    }
+    return 0;
+  }
+  // Of what is stored; empty: all is right.
+  std::string complaint(const std::vector<uint64_t>& words) const {
+    for (uint64_t cell = 0; cell < kCells; ++cell)
+      for (uint64_t w = 0; w < kWriters; ++w)
+        if (const uint64_t word = words[word_of(cell, w)], last = said(cell, w);
+            word != last && word != last + 1)
+          return std::to_string(word) + " is stored where " + std::to_string(last) +
+                 " was written last";
+    return "";
+  }
+
+ private:
+  static uint64_t word_of(uint64_t cell, uint64_t writer) {
+    return (cell * (kPages / kCells) + 5) * 512 + 8 + writer;
+  }
+  static Cell& at(const Region& region, uint64_t cell, uint64_t writer) {
+    return reinterpret_cast<Cell*>(region.data())[word_of(cell, writer)];
+  }
+  uint64_t said(uint64_t cell, uint64_t writer) const {
+    return said_[writer * kCells + cell].load();
+  }
+  Job& job_;
+  const Common<Cell> said_;  // what each has written last into each of its cells
+};
+
+TEST_P(WritesKept, KillsAtAnyMomentLoseNothing) {
+  const char* const asked = std::getenv("OUTCORE_KILLS");
+  const uint64_t kills = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 25;
+  Job job(Cells::kPages);
+  auto& shared = job.shared();
+  const Cells all(job);
+  EXPECT_EQ(as_member(job, Access::kReadWrite,
+                      [&](Runtime&, Region& region) { return all.clear(region); }),
+            0);
+  // Who writes nothing is enough for the bytes of the dead to stay.
+  const pid_t witness = begin(job, Access::kReadOnly, [&](Runtime&, Region& region) {
+    shared.gate.store(1);
+    for (uint64_t i = 0; shared.gate.load() == 1; ++i)
+      if (!job.is_right(region, mix(i) % Cells::kPages, 0)) return kWrong;
+    return 0;
+  });
+  wait_for(shared.gate, 1);
+  const auto begin_writer = [&](uint64_t w) {
+    return begin(job, Access::kReadWrite,
+                 [&all, w](Runtime&, Region& region) { return all.write(region, w); });
+  };
+  std::vector<pid_t> writers;
+  for (uint64_t w = 0; w < Cells::kWriters; ++w) writers.push_back(begin_writer(w));
+  for (uint64_t i = 0; i < kills; ++i) {
+    // So much is done between two of them: they meet processes that begin, write and store.
+    const uint64_t until = shared.touches.load() + mix(i) % 3000;
+    while (shared.touches.load() < until) ::sched_yield();
+    const uint64_t w = mix(i + 77) % Cells::kWriters;
+    ::kill(writers[w], SIGKILL);
+    ASSERT_EQ(job.end(writers[w]), -SIGKILL) << "it ended by itself";
+    writers[w] = begin_writer(w);
+  }
+  shared.is_over.store(1);  // some were killed, or see this, before they had begun
+  for (const pid_t writer : writers) EXPECT_EQ(job.end(writer), 0);
+  shared.gate.store(2);
+  EXPECT_EQ(job.end(witness), 0);
+  EXPECT_EQ(all.complaint(words_of(job.path())), "");
+}
+
+TEST_P(WritesKept, WhatCannotBeStoredStaysAndIsTold) {
+  Job job(64);
+  EXPECT_EQ(job.end(begin(job, Access::kReadWrite,
+                          [&](Runtime&, Region& region) {
+                            cells(region)[512].store(42);
+                            const rlimit none{0, RLIM_INFINITY}, all{RLIM_INFINITY, RLIM_INFINITY};
+                            ::signal(SIGXFSZ, SIG_IGN);
+                            ::setrlimit(RLIMIT_FSIZE, &none);
+                            const Status failed = region.flush();
+                            ::setrlimit(RLIMIT_FSIZE, &all);
+                            if (failed.code() != EFBIG) return kNotShared;
+                            if (failed.message().find("stay in memory") == std::string::npos)
+                              return kLeak;
+                            if (words_of(job.path())[512] != Job::word(512)) return kWrong;
+                            if (cells(region)[512].load() != 42) return kWrong;
+                            return region.flush().ok() && words_of(job.path())[512] == 42 ? 0
+                                                                                          : kWrong;
+                          })),
+            0);
+}
+
+}  // namespace
+}  // namespace outcore

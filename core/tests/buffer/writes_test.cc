@@ -1,0 +1,208 @@
+// Processes that write one file in a buffer: they see what others write at once, in one limit.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/tests/buffer/writes.h"
+
+namespace outcore {
+namespace {
+
+using namespace scene;
+
+using namespace of_job;
+
+class WritesTogether : public of_job::Writes {};
+INSTANTIATE_TEST_SUITE_P(By, WritesTogether,
+                         testing::Values(Delivery::kInThread, Delivery::kMessages),
+                         name_of_delivery);
+
+TEST_P(WritesTogether, WhatOneWritesOthersSeeAtOnce) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    if (!job.is_right(region, 5, 0)) return kWrong;
+    wait_for(shared.arrived, 2);
+    cells(region)[5 * 512].store(77);
+    cells(region)[6 * 512 + 3].store(78);
+    shared.gate.store(1);
+    wait_for(shared.gate, 2);
+    return cells(region)[7 * 512].load() == 79 ? 0 : kWrong;
+  });
+  const pid_t other = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    if (!job.is_right(region, 6, 0)) return kWrong;
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    const bool is_seen =
+        cells(region)[5 * 512].load() == 77 && cells(region)[6 * 512 + 3].load() == 78;
+    cells(region)[7 * 512].store(79);
+    shared.gate.store(2);
+    return is_seen ? 0 : kWrong;
+  });
+  const pid_t reader = begin(job, Access::kReadOnly, [&](Runtime&, Region& region) {
+    if (!job.is_right(region, 5, 0)) return kWrong;
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 2);
+    return cells(region)[5 * 512].load() == 77 && cells(region)[7 * 512].load() == 79 ? 0 : kWrong;
+  });
+  for (const pid_t process : {writer, other, reader}) EXPECT_EQ(job.end(process), 0);
+  const std::vector<uint64_t> stored = words_of(job.path());
+  EXPECT_EQ(stored[5 * 512], 77u);
+  EXPECT_EQ(stored[6 * 512 + 3], 78u);
+  EXPECT_EQ(stored[7 * 512], 79u);
+  EXPECT_EQ(stored[8 * 512], Job::word(8 * 512));
+}
+
+TEST_P(WritesTogether, MoreThanTheLimitIsRightInMemoryAndInTheFile) {
+  Job job(8192);  // four times the limit
+  EXPECT_EQ(as_member(job, Access::kReadWrite,
+                      [&](Runtime& runtime, Region& region) {
+                        Cell* const all = cells(region);
+                        for (uint64_t i = 0; i < job.file_bytes() / 8; i += 64) all[i].store(~i);
+                        EXPECT_LE(Job::facts().used_bytes, kLimit);
+                        for (uint64_t i = 0; i < job.file_bytes() / 8; i += 64) {
+                          if (all[i].load() != ~i) return kWrong;
+                          if (all[i + 1].load() != Job::word(i + 1)) return kWrong;
+                        }
+                        EXPECT_GT(runtime.metrics().counters.write_backs, 4096u);
+                        return 0;
+                      }),
+            0);
+  const std::vector<uint64_t> stored = words_of(job.path());
+  for (uint64_t i = 0; i < stored.size(); ++i)
+    ASSERT_EQ(stored[i], i % 64 == 0 ? ~i : Job::word(i)) << i;
+}
+
+// Each adds one to cells as chance will have it: none may be lost, whoever stores and evicts.
+TEST_P(WritesTogether, ManyProcessesLoseNoAddition) {
+  constexpr uint64_t kPages = 4096, kProcesses = 4, kAdditions = 30'000;  // twice the limit
+  Job job(kPages);
+  for (uint64_t p = 0; p < kProcesses; ++p)
+    begin(job, Access::kReadWrite, [&, p](Runtime&, Region& region) {
+      std::vector<std::thread> threads;
+      for (uint64_t t = 0; t < 2; ++t)
+        threads.emplace_back([&, t] {
+          std::mt19937_64 random(p * 2 + t);
+          for (uint64_t i = 0; i < kAdditions / 2; ++i)
+            cells(region)[random() % kPages * 512 + random() % 4].fetch_add(1);
+        });
+      for (std::thread& thread : threads) thread.join();
+      return 0;
+    });
+  for (const pid_t process : std::vector<pid_t>(job.processes())) EXPECT_EQ(job.end(process), 0);
+  uint64_t sum = 0;
+  const std::vector<uint64_t> stored = words_of(job.path());
+  for (uint64_t i = 0; i < stored.size(); ++i) sum += stored[i] - Job::word(i);
+  EXPECT_EQ(sum, kProcesses * kAdditions);
+}
+
+TEST_P(WritesTogether, AForkedChildWritesItsParentsRegion) {
+  Job job(64);
+  EXPECT_EQ(job.end(begin(job, Access::kReadWrite,
+                          [&](Runtime&, Region& region) {
+                            cells(region)[0].store(1);
+                            const pid_t child = ::fork();
+                            if (child == 0) {
+                              if (cells(region)[0].load() != 1) ::_exit(kWrong);
+                              cells(region)[0].store(2);
+                              cells(region)[512].store(3);
+                              ::_exit(region.flush().ok() ? 0 : kNotShared);
+                            }
+                            int status = 0;
+                            if (::waitpid(child, &status, 0) != child) return kLeak;
+                            if (status != 0) return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+                            return cells(region)[0].load() == 2 && cells(region)[512].load() == 3
+                                       ? 0
+                                       : kWrong;
+                          })),
+            0);
+  EXPECT_EQ(words_of(job.path())[512], 3u);
+}
+
+// Readers stay when the last writer goes, and the next one finds them.
+TEST_P(WritesTogether, WritersThatComeAndGoShareWithReadersThatStay) {
+  Job job(256);
+  auto& shared = job.shared();
+  const pid_t reader = begin(job, Access::kReadOnly, [&](Runtime&, Region& region) {
+    for (uint64_t page = 0; page < job.file_pages(); ++page)
+      if (!job.is_right(region, page, 1)) return kWrong;
+    for (uint32_t round = 1; round <= 3; ++round) {
+      shared.arrived.store(round);
+      wait_for(shared.gate, round);
+      if (cells(region)[100 * 512].load() != round) return kNotShared;
+    }
+    return 0;
+  });
+  for (uint32_t round = 1; round <= 3; ++round) {
+    wait_for(shared.arrived, round);
+    EXPECT_EQ(job.end(begin(job, Access::kReadWrite,
+                            [&, round](Runtime& runtime, Region& region) {
+                              cells(region)[100 * 512].store(round);
+                              return runtime.metrics().counters.read_bytes == 0 ? 0 : kNotShared;
+                            })),
+              0);
+    shared.gate.store(round);
+  }
+  EXPECT_EQ(job.end(reader), 0);
+  EXPECT_EQ(words_of(job.path())[100 * 512], 3u);
+}
+
+TEST_P(WritesTogether, AnotherSizeIsRefusedWhileOthersHaveIt) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region&) {
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    return 0;
+  });
+  wait_for(shared.arrived, 1);
+  EXPECT_EQ(job.end(job.begin([&] {
+    auto runtime = Runtime::start(options());
+    if (!runtime) return kNoRuntime;
+    MapOptions larger = to_write();
+    larger.may_create = true;
+    larger.size_bytes = job.file_bytes() + kPage;
+    const auto region = runtime.value().map(job.path(), larger);
+    return region.code() == EBUSY ? 0 : kWrong;
+  })),
+            0);
+  shared.gate.store(1);
+  EXPECT_EQ(job.end(writer), 0);
+}
+
+TEST_P(WritesTogether, CallsOnARegionAreForWhatAllSee) {
+  Job job(64);
+  EXPECT_EQ(job.end(begin(job, Access::kReadWrite,
+                          [&](Runtime& runtime, Region& region) {
+                            const std::vector<std::byte> bytes(10'000, std::byte{7});
+                            std::vector<std::byte> got(bytes.size());
+                            if (!region.write(4000, bytes).ok()) return kWrong;
+                            if (!region.read(4000, got).ok() || got != bytes) return kWrong;
+                            if (!region.discard(kPage, kPage).ok()) return kWrong;
+                            if (region.data()[kPage] != std::byte{0}) return kWrong;
+                            if (region.data()[2 * kPage] != std::byte{7}) return kWrong;
+                            if (!region.pin(0, 2 * kPage).ok()) return kNoRegion;
+                            cells(region)[0].store(9);
+                            if (!region.flush().ok()) return kWrong;
+                            cells(region)[1].store(10);
+                            if (!region.unpin(0, 2 * kPage).ok()) return kNoRegion;
+                            if (!region.advise(0, kPage, Advice::kDontNeed).ok()) return kWrong;
+                            if (cells(region)[1].load() != 10) return kWrong;
+                            const auto again = runtime.map(job.path());
+                            if (!again || cells(again.value())[0].load() != 9) return kNotShared;
+                            return 0;
+                          })),
+            0);
+  const std::vector<uint64_t> stored = words_of(job.path());
+  EXPECT_EQ(stored[0], 9u);
+  EXPECT_EQ(stored[1], 10u);
+  EXPECT_EQ(stored[512], 0u);
+}
+
+}  // namespace
+}  // namespace outcore
