@@ -271,11 +271,11 @@ TEST_F(Run, AWrongConfigFileThatIsNamedIsTold) {
 
 TEST_F(Run, FoldersThatAreNotThereAreToldBeforeTheProgramStarts) {
   // What is written when the program has ended: by option and by variable.
-  for (const char* name : {"json", "report", "learn", "metrics-at-exit"})
+  for (const char* name : {"json", "report", "metrics-at-exit"})
     for (const char* place : {"missing/out.json", "/dev/null/out.json"})
       expect_refusal(start(std::string("--") + name + " " + place + " touch made"), 1,
                      std::string("--") + name + " " + place);
-  for (const char* name : {"RUN_JSON", "REPORT", "LEARN", "METRICS_AT_EXIT"}) {
+  for (const char* name : {"RUN_JSON", "REPORT", "METRICS_AT_EXIT"}) {
     const std::string given = std::string("OUTCORE_") + name + "=missing/out.json";
     expect_refusal(start("touch made", given), 1, given);
   }

@@ -39,7 +39,9 @@ Result<std::unique_ptr<Marks>> Marks::open(Member& member, FileRecord& file) {
     ::madvise(at, base::round_up(file.pages * sizeof(uint64_t), kPage), MADV_DONTFORK);
     ::madvise(at, base::round_up(file.pages * sizeof(uint64_t), kPage), MADV_DONTDUMP);
     marks->words_ = static_cast<std::atomic<uint64_t>*>(at);
-    if (file.is_written.exchange(1) == 0) member.board().written_files.fetch_add(1);
+    // Never too low, whoever dies here.
+    member.board().written_files.fetch_add(1);
+    if (file.is_written.exchange(1) != 0) member.board().written_files.fetch_sub(1);
     return marks;
   }
   return Error{EUSERS, std::to_string(kWritersMax) + " processes write it already"};
@@ -50,15 +52,15 @@ Marks::~Marks() {
   if (words_ != nullptr) ::munmap(words_, base::round_up(file_.pages * sizeof(uint64_t), kPage));
 }
 
-bool Marks::close() {
+bool Marks::close(bool may_end) {
   OC_CHECK(!is_closed_);
   is_closed_ = true;
-  OC_CHECK(file_.writers[slot_].load() == member_.as_writer().bits());
-  file_.writers[slot_].store(0);
+  // Unless others have taken it on: who has lost its lock looks dead to them.
+  uint64_t own = member_.as_writer().bits();
+  file_.writers[slot_].compare_exchange_strong(own, 0);
   for (uint32_t slot = 0; slot < kWritersMax; ++slot)  // whoever comes next takes them on again
     if ((adopted_.load() >> slot & 1) != 0) file_.writers[slot].store(kEnded.bits());
-  const bool is_last = std::all_of(file_.writers.begin(), file_.writers.end(),
-                                   [](const auto& writer) { return writer.load() == 0; });
+  const bool is_last = may_end && writers() == 0;
   if (is_last && file_.is_written.exchange(0) != 0) member_.board().written_files.fetch_sub(1);
   return is_last;
 }
@@ -94,7 +96,7 @@ bool Marks::begin_storing(uint64_t page) {
   uint64_t seen = word(page).load(std::memory_order_seq_cst);
   for (;;) {
     const uint64_t storing = seen >> kStoringShift;
-    if (storing != 0 && !is_stale(storing)) return false;
+    if ((storing != 0 && !is_stale(storing)) || (seen & kWriters) == 0) return false;
     const uint64_t ours = (seen & kWriters) | uint64_t{slot_ + 1} << kStoringShift;
     if (word(page).compare_exchange_weak(seen, ours, std::memory_order_seq_cst)) return true;
   }
@@ -103,7 +105,8 @@ bool Marks::begin_storing(uint64_t page) {
 bool Marks::end_storing(uint64_t page, uint64_t clean_bits) {
   uint64_t seen = word(page).load(std::memory_order_seq_cst);
   for (;;) {
-    OC_CHECK(seen >> kStoringShift == slot_ + 1);
+    // A mark that was still being made when the group was freed: its thread makes it again.
+    if (seen >> kStoringShift != slot_ + 1) return false;
     const uint64_t after = seen & kWriters & ~clean_bits;
     if (word(page).compare_exchange_weak(seen, after, std::memory_order_seq_cst))
       return (seen & clean_bits & own_bit()) != 0;
@@ -141,13 +144,23 @@ uint32_t Marks::writers() const {
                     [](const auto& writer) { return writer.load() != 0; }));
 }
 
-void Marks::forget_adopted() {
+uint64_t Marks::begin_to_forget() {
   const uint64_t adopted = adopted_.load();
   uint64_t first = 0, end = 0;
   for (uint64_t from = 0; next_group(from, &first, &end); from = end)
-    for (uint64_t page = first; page < end; ++page)
-      if ((word(page).load(std::memory_order_seq_cst) & adopted) != 0) return;
+    for (uint64_t page = first; page < end; ++page) {
+      uint64_t seen = word(page).load(std::memory_order_seq_cst);
+      if ((seen & adopted) != 0) return 0;
+      // They were storing what others wrote: whoever gets their number must not seem to.
+      for (uint64_t by = seen >> kStoringShift; by != 0 && (adopted >> (by - 1) & 1) != 0;
+           by = seen >> kStoringShift)
+        if (word(page).compare_exchange_strong(seen, seen & kWriters)) break;
+    }
   adopted_.fetch_and(~adopted);
+  return adopted;
+}
+
+void Marks::forget(uint64_t adopted) {
   for (uint32_t slot = 0; slot < kWritersMax; ++slot)
     if ((adopted >> slot & 1) != 0) file_.writers[slot].store(0);
 }
@@ -156,7 +169,7 @@ void Marks::drop_all() {
   uint64_t first = 0, end = 0;
   for (uint64_t from = 0; next_group(from, &first, &end); from = end)
     for (uint64_t page = first; page < end; ++page)
-      word(page).fetch_and(~own_bits(), std::memory_order_seq_cst);
+      word(page).fetch_and(~own_bit(), std::memory_order_seq_cst);
 }
 
 uint64_t Marks::glance(const Member& member, uint64_t frame_page) {

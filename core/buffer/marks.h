@@ -32,9 +32,10 @@ class Marks {
   ~Marks();  // REQUIRES: it was closed
   Marks(const Marks&) = delete;
   Marks& operator=(const Marks&) = delete;
-  // It is no writer any more. Returns whether nobody is. REQUIRES: the lock of files; no page is
-  // marked by it.
-  bool close();
+  // It is no writer any more; what it had taken on is for the next. With `may_end` (REQUIRES: the
+  // lock of files, and nobody reads what was stored before) the file is not written any more if
+  // nobody else writes it: returns whether that is so.
+  bool close(bool may_end);
 
   // Marks the page: this process may write it. *is_new: it was not marked by it. 0; -ETIMEDOUT: a
   // member stands still that might take the page away. REQUIRES: a page of the file.
@@ -45,7 +46,8 @@ class Marks {
   // Of any process. REQUIRES: its group has memory (next_group()).
   bool is_any(uint64_t page) const { return (word(page).load() & kWriters) != 0; }
 
-  // Only one process stores a page at a time. False: another does. REQUIRES: as is_any().
+  // Only one process stores a page at a time. False: another does, or it is not marked any more.
+  // REQUIRES: as is_any().
   bool begin_storing(uint64_t page);
   // `clean_bits`: what was written under these, as own_bits() had them before it was read, is
   // stored, and cannot be written any more: they go. Returns whether this process's was among them.
@@ -60,12 +62,14 @@ class Marks {
   // Takes on what processes wrote that have ended: their bits count as this one's, until no page
   // has them any more (forget_adopted). Whether it has any.
   bool adopt();
-  // Unless some page still has such bits.
-  void forget_adopted();
+  // Unless some page still has such bits: from now on they are not this process's. Then, when no
+  // thread uses them any more (own_bits()), those that this returned can be others'.
+  uint64_t begin_to_forget();
+  void forget(uint64_t adopted);
 
   uint32_t writers() const;  // how many there are
 
-  // Whatever is there is dropped: this process's marks go, stored or not.
+  // This process's marks go, stored or not; not those that it has taken on.
   void drop_all();
 
   // The word of a page of the buffer, by a call; 0 where there is no memory.

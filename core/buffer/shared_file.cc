@@ -109,7 +109,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buf
   // Who began to read a page before does not know that it may change.
   constexpr uint64_t kNsMax = 10'000'000'000;
   if (Fills::wait_for_all(member, file->first_page, file->pages, kNsMax)) return shared;
-  static_cast<void>(shared->marks_->close());
+  static_cast<void>(shared->marks_->close(false));
   shared->marks_.reset();
   file->members[own / 64].fetch_and(~bit_of(own));
   shared->is_left_ = true;
@@ -125,11 +125,15 @@ void SharedFile::end_writing(int fd) {
   constexpr timespec kPause{0, 5'000'000};
   for (int i = 0; store::FileVersion::of(fd, &now) == 0 && now.is_fresh() && i < 20; ++i)
     ::nanosleep(&kPause, nullptr);
+  // Who reads what was stored before must not bring it in once pages leave as of a file that nobody
+  // writes.
+  constexpr uint64_t kNsMax = 2'000'000'000;
+  const bool is_read_by_none = Fills::wait_for_all(member, first_page_, pages_, kNsMax);
   const Member::FilesLock lock(member);
   // Without the lock, and where somebody else changes it, nobody may believe that it is as we know.
   FileRecord& file = member.board().files[index_];
   const bool is_known = store::FileVersion::of(fd, &now) == 0 && !now.is_fresh();
-  if (marks_->close() && lock.is_held()) {
+  if (marks_->close(lock.is_held() && is_read_by_none)) {
     if (is_known && is_same_file(now, file.version) && now.size_bytes == file.version.size_bytes)
       file.version = now;
     else

@@ -75,6 +75,17 @@ int BufferFrames::unmap(std::span<const Piece> pieces) {
   return 0;
 }
 
+int BufferFrames::poison(std::byte* at) {
+  unsigned char seen = 0;
+  if (is_writable_ && (look_up_presence(at, base::kSystemPage, &seen) != 0 || (seen & 1) != 0))
+    return -EEXIST;
+  const int result = os::poison(source_, at);
+  if (!is_writable_) return result;
+  // Somebody may have brought it in just now. Views that only read have no writes to be kept from.
+  const int protected_again = write_protect(source_, at, base::kSystemPage, true);
+  return result != 0 ? result : protected_again;
+}
+
 int BufferFrames::forget_poison(const Piece& piece) {
   if (!source_.has_poison) return source_.nothing >= 0 ? map(piece) : 0;
   return advise_all({&piece, 1}, MADV_DONTNEED, false);

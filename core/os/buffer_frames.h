@@ -32,7 +32,8 @@ class BufferFrames final : public Frames {
   int resize(uint64_t) override { return 0; }
   int install(const Piece& piece, const std::byte* bytes, bool is_written) override;
   int install_zeros(const Piece& piece, bool is_written) override;
-  int poison(std::byte* at) override { return os::poison(source_, at); }
+  // -EEXIST: it is in memory, and a view that may write it must not lose its protection.
+  int poison(std::byte* at) override;
   int forget_poison(const Piece& piece) override;
   void wake(const Piece& piece) override;
   // Lets writes to the piece go on, as far as the view is concerned; it need not be in memory.

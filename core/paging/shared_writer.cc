@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/file_calls.h"
-#include "core/region/view.h"
 
 namespace outcore::paging {
 
@@ -28,6 +28,7 @@ constexpr uint64_t kPagesAtOnce = 1024;  // when pages are to leave
 constexpr uint64_t kRunPages = 128;
 // Of the limit, one part in so many: what is written above the one is stored, down to the other.
 constexpr uint64_t kMuch = 8, kLittle = 16;
+constexpr uint64_t kMost = 2, kOfMarks = 64;  // likewise: who writes more waits; marks are freed
 
 Marks& marks_of(const PageCache& cache) {
   OC_CHECK(cache.writes != nullptr && cache.shared->marks() != nullptr);
@@ -64,6 +65,17 @@ class Storing {
  private:
   SharedWrites& writes_;
 };
+
+// Unless the page is being stored: after that.
+void begin_marking(SharedWrites& writes, uint64_t page) {
+  for (;;) {
+    writes.marking.fetch_add(1, std::memory_order_seq_cst);
+    if (!is_within(writes, page)) return;
+    writes.marking.fetch_sub(1, std::memory_order_seq_cst);
+    const uint32_t seen = writes.changes.load(std::memory_order_seq_cst);
+    if (is_within(writes, page)) os::wait(&writes.changes, seen, kPeriodNs);
+  }
+}
 
 Error not_stored(const PageCache& cache, int code, uint64_t page) {
   return base::system_error(code, "write page " + std::to_string(page) + " of " + cache.uri,
@@ -116,35 +128,35 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page) {
   Marks& marks = marks_of(cache);
   if (!marks.is_own(page))
     if (const int result = wait_for_share(cache); result != 0) return result;
+  const uint64_t start_ns = os::now_ns();
   for (;;) {
-    writes.marking.fetch_add(1, std::memory_order_seq_cst);
-    if (!is_within(writes, page)) break;
+    begin_marking(writes, page);
+    bool is_new = false;
+    int result = marks.set(page, &is_new);
+    if (is_new) {
+      writes.own_pages.fetch_add(1, std::memory_order_relaxed);
+      cache.counters.add(Counter::write_faults, 1);
+    }
+    if (result == 0) result = cache.frames->allow_write(view.piece_of(page));
     writes.marking.fetch_sub(1, std::memory_order_seq_cst);
-    const uint32_t seen = writes.changes.load(std::memory_order_seq_cst);
-    if (is_within(writes, page)) os::wait(&writes.changes, seen, kPeriodNs);
+    // A member that stands still, as a stopped one does, may go on.
+    const bool is_late = os::now_ns() - start_ns > pager_.options.wait_ns_max;
+    if (result != -ETIMEDOUT || is_late) return result;
   }
-  bool is_new = false;
-  int result = marks.set(page, &is_new);
-  if (is_new) {
-    writes.own_pages.fetch_add(1, std::memory_order_relaxed);
-    cache.counters.add(Counter::write_faults, 1);
-  }
-  if (result == 0) result = cache.frames->allow_write(view.piece_of(page));
-  writes.marking.fetch_sub(1, std::memory_order_seq_cst);
-  return result;
 }
 
 // Of the limit, one part in so many, divided among those who write the file.
 bool SharedWriter::is_over_share(const PageCache& cache, uint64_t part) const {
   const uint64_t limit_pages = SharedFiller::limit_bytes(cache) / kPage;
   const uint64_t writers = std::max<uint64_t>(1, marks_of(cache).writers());
-  return cache.writes->own_pages.load(std::memory_order_relaxed) >
-         std::max<uint64_t>(16, limit_pages / part / writers);
+  // Pins have a limit of their own, and their pages do not become clean.
+  const uint64_t own = cache.writes->own_pages.load(std::memory_order_relaxed),
+                 pinned = cache.shared->buffer().member().record().pin_count.load();
+  return own > pinned + std::max<uint64_t>(16, limit_pages / part / writers);
 }
 
 // Pages that are written cannot leave: there is room for others in any case.
 int SharedWriter::wait_for_share(PageCache& cache) {
-  constexpr uint64_t kMost = 2;
   SharedWrites& writes = *cache.writes;
   if (!is_over_share(cache, kMost)) return 0;
   std::atomic<uint32_t>& requests = cache.shared->buffer().member().board().store_requests;
@@ -157,20 +169,21 @@ int SharedWriter::wait_for_share(PageCache& cache) {
     os::wake_between_processes(&requests);
     os::wait(&writes.changes, seen, kPeriodNs);
   }
-  const int error = writes.last_error.load();
-  return error != 0 ? error : -ENOMEM;
+  return writes.last_error.load() != 0 ? writes.last_error.load() : -ENOMEM;
 }
 
-void SharedWriter::protect(PageCache& cache, uint64_t first, uint64_t end) {
+int SharedWriter::protect(PageCache& cache, uint64_t first, uint64_t end) {
   const os::SignalBlock block;
   const os::Locked locked(cache.writes->views);
   const uint32_t views_end = cache.views_end.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < views_end; ++i) {
     View* const view = cache.views[i].load(std::memory_order_acquire);
     if (view == nullptr || !view->is_writable.load()) continue;
-    if (const os::Piece piece = view->pieces_of(first, end); piece.size_bytes != 0)
-      OC_CHECK(cache.frames->unmap({&piece, 1}) == 0);
+    const os::Piece piece = view->pieces_of(first, end);
+    if (piece.size_bytes == 0) continue;
+    if (const int result = cache.frames->unmap({&piece, 1}); result != 0) return result;
   }
+  return 0;
 }
 
 // What is in memory of the pages goes to the store; what is not there was not written.
@@ -231,12 +244,13 @@ int SharedWriter::store_run(PageCache& cache, uint64_t first, uint64_t end, bool
       continue;
     }
     const uint64_t bits = is_pinned ? 0 : marks.own_bits();
-    if (!is_pinned) protect(cache, at, stop);
-    const int result = write(cache, at, stop);
+    int result = is_pinned ? 0 : protect(cache, at, stop);
+    if (result == 0) result = write(cache, at, stop);
     uint64_t cleaned = 0;
     for (uint64_t page = at; page < stop; ++page)
       cleaned += marks.end_storing(page, result == 0 ? bits : 0) ? 1 : 0;
     writes.own_pages.fetch_sub(cleaned, std::memory_order_relaxed);
+    cleaned_.fetch_add(cleaned, std::memory_order_relaxed);
     if (result != 0) {
       cache.counters.add(Counter::write_back_errors, 1);
       error = result;
@@ -275,8 +289,7 @@ int SharedWriter::store(PageCache& cache, uint64_t first, uint64_t end, Whose wh
     bool is_skipped = false;
     if (const int result = store_run(cache, page, stop, &is_skipped); result != 0) {
       error = result;
-      *next = page;
-      if (whose == Whose::kAll) return error;
+      if (whose == Whose::kAll) return *next = page, error;
     }
     // Who stores it may have begun before what was written last: once more.
     if (is_skipped && whose == Whose::kAll) {
@@ -314,8 +327,10 @@ void SharedWriter::run() {
   const os::SignalBlock block;
   std::atomic<uint32_t>& requests = buffer_->member().board().store_requests;
   uint32_t heard = requests.load(std::memory_order_seq_cst);
+  uint64_t cleaned_before = 0;
   while (is_ending_.load() == 0) {
-    if (!is_any_over_share()) os::wait_between_processes(&requests, heard, kPeriodNs);
+    const bool is_vain = cleaned_ == std::exchange(cleaned_before, cleaned_);
+    if (is_vain || !is_any_over_share()) os::wait_between_processes(&requests, heard, kPeriodNs);
     const uint32_t now = requests.load(std::memory_order_seq_cst);
     const bool is_asked = now != heard;
     heard = now;
@@ -352,7 +367,10 @@ bool SharedWriter::pass(PageCache& cache, bool is_asked) {
   if (has_adopted) {
     uint64_t next = 0;
     const int error = store(cache, 0, pages, Whose::kOwn, UINT64_MAX, &next);
-    if (error == 0) marks.forget_adopted();
+    if (const uint64_t forgotten = error == 0 ? marks.begin_to_forget() : 0; forgotten != 0) {
+      { const Storing nobody_else(writes, 0, 1); }  // who still has them in hand
+      marks.forget(forgotten);
+    }
   }
   bool is_wanted = is_asked || is_over_share(cache, kMuch);
   bool is_any = has_adopted;
@@ -361,8 +379,7 @@ bool SharedWriter::pass(PageCache& cache, bool is_asked) {
     const int error = store(cache, writes.next_page, pages, Whose::kOwn, kPagesAtOnce, &next);
     if (error != 0)
       cache.write_failures.note_untold({-error, writes.next_page * kPage, kPage, false});
-    const bool is_at_end = next >= pages;
-    writes.next_page = is_at_end ? 0 : next;
+    writes.next_page = next >= pages ? 0 : next;
     is_any = true;
     is_wanted = error == 0 && is_over_share(cache, kLittle);
   }
@@ -372,9 +389,8 @@ bool SharedWriter::pass(PageCache& cache, bool is_asked) {
 
 // Marks take memory, a page for 512, also where none is set any more.
 void SharedWriter::free_marks(PageCache& cache) {
-  constexpr uint64_t kPart = 64;
   buffer::Buffer& buffer = cache.shared->buffer();
-  if (buffer.member().marks_bytes() < SharedFiller::limit_bytes(cache) / kPart) return;
+  if (buffer.member().marks_bytes() < SharedFiller::limit_bytes(cache) / kOfMarks) return;
   uint64_t group = 0, end = 0;
   for (uint64_t from = 0; marks_of(cache).next_group(from, &group, &end); from = end)
     for (uint64_t page = base::round_down(group, Marks::kGroup); page < end; page += Marks::kGroup)

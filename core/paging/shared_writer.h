@@ -59,7 +59,7 @@ class SharedWriter {
             uint64_t* next);
   int store_run(PageCache& cache, uint64_t first, uint64_t end, bool* is_skipped);
   int write(PageCache& cache, uint64_t first, uint64_t end);
-  void protect(PageCache& cache, uint64_t first, uint64_t end);
+  static int protect(PageCache& cache, uint64_t first, uint64_t end);
   void free_marks(PageCache& cache);
 
   Pager& pager_;
@@ -67,6 +67,7 @@ class SharedWriter {
   os::Lock list_lock_;
   std::vector<PageCache*> caches_;               // with the lock
   std::atomic<PageCache*> at_work_on_{nullptr};  // the thread
+  std::atomic<uint64_t> cleaned_{0};             // pages
   std::atomic<uint32_t> is_ending_{0};
   buffer::Buffer* buffer_ = nullptr;  // of all of them
   std::thread thread_;

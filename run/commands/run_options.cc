@@ -152,17 +152,14 @@ GivenOption find_runtime_option(const RunOptions& options, std::string_view name
                            option->flag().c_str(), option->variable().c_str());
 }
 
-// What is written at the end of the program is written, or refused before it begins.
+// What is written at the end of the program is written, or refused before it begins. A profile that
+// cannot be kept costs time alone: the library tells.
 Status check_outputs(const RunOptions& options) {
-  for (const char* name : {"learn", "report", "metrics_at_exit"}) {
+  for (const char* name : {"report", "metrics_at_exit"}) {
     const GivenOption file = find_runtime_option(options, name);
     if (!file.text || file.text->empty() || *file.text == "none" || *file.text == "text") continue;
     if (name == std::string_view("report") && report_page(options)) continue;  // its watcher asks
-    const bool is_replaced = name == std::string_view("learn");
-    if (Status s = check_output(
-            *file.text, is_replaced ? HowWritten::kReplaced : HowWritten::kInPlace, file.place);
-        !s)
-      return s;
+    if (Status s = check_output(*file.text, HowWritten::kInPlace, file.place); !s) return s;
   }
   return {};
 }
