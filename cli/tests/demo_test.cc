@@ -28,7 +28,7 @@ class Demo : public CommandTest {
 
 TEST_F(Demo, TheDataIsGoneAndTheFilesAreAsTheyWere) {
   const std::string before = text_of(path("files/first"));
-  ASSERT_EQ(demo("--size 11M --threads 2 --limit 1").status, 0);
+  ASSERT_EQ(demo("--size 11M --threads 2").status, 0);
   EXPECT_EQ(text_of(path("files/first")), before);
   EXPECT_TRUE(std::filesystem::is_empty(path("data")));
 }

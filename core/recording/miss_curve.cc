@@ -60,9 +60,12 @@ void MissCurve::sample_one_in(uint64_t one_in) {
 void MissCurve::set_memory(uint64_t resident_bytes, uint64_t budget_bytes) {
   OC_CHECK(budget_bytes != 0);
   budget_bytes_ = budget_bytes;
+  // While a region ends its pages are gone already, and what it did is not yet told.
+  const uint64_t resident_of_both = std::max(resident_bytes, resident_bytes_);
+  resident_bytes_ = resident_bytes;
   if (!was_full_) return;
   const double share =
-      std::min(1.0, static_cast<double>(resident_bytes) / static_cast<double>(budget_bytes));
+      std::min(1.0, static_cast<double>(resident_of_both) / static_cast<double>(budget_bytes));
   constexpr double kNewest = 1.0 / 16;
   page_share_ = is_share_known_ ? page_share_ + kNewest * (share - page_share_) : share;
   is_share_known_ = true;

@@ -82,7 +82,8 @@ class MissCurve {
 
   const std::string policy_;
   uint64_t budget_bytes_;
-  double page_share_ = 1;  // of the budget that pages have once it is used up
+  uint64_t resident_bytes_ = 0;  // when it was last told
+  double page_share_ = 1;        // of the budget that pages have once it is used up
   uint64_t one_in_ = 1;
   bool is_started_ = false, has_failed_ = false, was_full_ = false, is_share_known_ = false;
   std::array<OtherBudget, kTimes.size()> others_;

@@ -307,6 +307,21 @@ TEST(MissCurve, GuessesAreFillsButTellNothingOfWhenPagesReturn) {
   EXPECT_EQ(curve.share_of_misses(4 * kPageBytes), 1);
 }
 
+// A region that ends has dropped its pages by the time the rest of what it did is told.
+TEST(MissCurve, ARegionThatEndsDoesNotMakeTheBudgetSeemSmall) {
+  constexpr uint64_t kBudget = 64 * kPageBytes;
+  MissCurve curve("s3-fifo", kBudget);
+  curve.set_memory(kBudget, kBudget);
+  for (int round = 0; round < 40; ++round) {
+    if (round == 1) curve.set_memory(0, kBudget);
+    for (uint64_t page = 0; page < 128; ++page) {
+      curve.note_fill(page, kPageBytes, false);
+      curve.note_eviction(page);
+    }
+  }
+  EXPECT_LT(curve.share_of_misses(3 * kBudget), 0.1);
+}
+
 // A budget that is doubled has no more of the same to offer.
 TEST(MissCurve, AnotherBudgetCountsFromItsMomentOn) {
   const Trace trace = trace_of("even");
