@@ -33,6 +33,7 @@ FrameId Miniature::find(PageKey key) {
 
 Miniature::Outcome Miniature::touch(PageKey key, FrameId frame, bool is_guess,
                                     ProbeQueue& dropped) {
+  while (count() > capacity_) evict_one(dropped);  // it has become smaller
   if (const FrameId slot = find(key); slot != kNoFrame) {
     Entry& entry = entries_[static_cast<uint32_t>(slot)];
     entry.faults = static_cast<uint32_t>(frame);
