@@ -5,7 +5,8 @@ program. A comment before a block says otherwise:
 
     <!-- not run: reason -->       for what needs more than one machine and its packages
     <!-- file: heat.py -->         the block is a file, which later commands use
-    <!-- needs: kraken2, faiss --> commands or Python modules; where they are missing, it is skipped
+    <!-- needs: kraken2, faiss --> commands, Python modules or paths (/…); skipped where they are
+                                   missing
     <!-- numbers vary -->          of what it prints, numbers are not compared
     <!-- exit status: 1 -->        of its last command
     <!-- slow -->                  only with --all

@@ -22,7 +22,7 @@ packages_of() {
     ;;
   bench) echo util-linux e2fsprogs mount gnuplot-nox libhiredis-dev ;;
   demo) echo util-linux ;;
-  docs) echo python3 python3-venv ;;
+  docs) echo python3 python3-venv ragout-examples ;;
   qemu) echo qemu-system-x86 busybox-static cpio zstd xz-utils libc-bin ;;
   programs) # whose answers under `outcore run` are compared with those of a plain run
     echo kraken2 bowtie2 ncbi-blast+ last-align lmdb-utils sqlite3 rocksdb-tools fio git

@@ -69,6 +69,8 @@ class Page:
         return bool(missing) or is_late
 
     def has(self, name):
+        if name.startswith("/"):
+            return os.path.exists(name)
         if shutil.which(name, path=self.environment()["PATH"]):
             return True
         look = [self.options.python, "-c", f"import {name}"]

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""pictures.py [NAME…] : draws docs/pictures/use-NAME.png anew, what the page about a run of each
+use case shows. Needs chromium, an `outcore` of `make build`, and what the use cases need (Python
+with numpy, safetensors, faiss and outcore: OUTCORE_PICTURES_PYTHON; kraken2)."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "sight/tests/page")]
+
+import browser  # noqa: E402
+import docs_pages  # noqa: E402
+
+PYTHON = os.environ.get("OUTCORE_PICTURES_PYTHON", sys.executable)
+WIDTH, HEIGHT = 1000, 760  # verdict, figures, and the beginning of the timeline
+
+# By use case: the command that the page shows, with a budget at which there is something to see.
+RUNS = {
+    "genomics": "outcore run -q --budget 16M --min-size 1M --report page.html -- "
+                "kraken2 --db db --memory-mapping --output under.txt reads.fa",
+    "graphs": "outcore run -q --budget 16M --min-size 1M --report page.html -- ./bfs",
+    "model-weights": "outcore run -q --budget 32M --report page.html -- python3 generate.py",
+    "numpy": "OUTCORE_REPORT=page.html python3 rows.py outcore",
+    "simulations": "OUTCORE_REPORT=page.html OUTCORE_BUDGET=24M ./stream",
+    "vector-search": "outcore run -q --budget 32M --report page.html -- python3 query.py",
+}
+# What a page's commands make first; all that begin with one of these.
+PREPARATIONS = ("python3 make_", "python3 index.py", "gcc ", "occ ", "mkdir ", "kraken2-build ")
+
+
+def prepare(page, folder, environment):
+    for block in docs_pages.blocks_of(page.read_text(encoding="utf-8")):
+        if "file" in block.notes:
+            (folder / block.notes["file"]).write_text(block.text, encoding="utf-8")
+        elif block.language == "console":
+            for command in docs_pages.commands_of(block):
+                if command.text.startswith(PREPARATIONS):
+                    subprocess.run(command.text, shell=True, check=True, cwd=folder,
+                                   env=environment)
+    if page.stem == "numpy":
+        subprocess.run([PYTHON, "-c", "import numpy; numpy.save('rows.npy', numpy.zeros("
+                        "(200_000, 256), 'f4') + numpy.arange(200_000)[:, None] % 7)"],
+                       check=True, cwd=folder)
+
+
+def main():
+    names = sys.argv[1:] or list(RUNS)
+    if unknown := [name for name in names if name not in RUNS]:
+        sys.exit(f"pictures: '{unknown[0]}' is no use case: use one of {', '.join(RUNS)}")
+    path = f"{ROOT / 'build/bin'}:{os.path.dirname(PYTHON)}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "OUTCORE_CONFIG": ""}
+    shot = browser.Browser()
+    try:
+        for name in names:
+            with tempfile.TemporaryDirectory(prefix="outcore-pictures-") as folder:
+                prepare(ROOT / f"docs/use-cases/{name}.md", pathlib.Path(folder), environment)
+                subprocess.run(RUNS[name], shell=True, check=True, cwd=folder, env=environment)
+                shot.size(WIDTH)
+                shot.media("light")
+                shot.open(f"{folder}/page.html")
+                shot.picture(ROOT / f"docs/pictures/use-{name}.png", HEIGHT)
+                print(f"docs/pictures/use-{name}.png")
+    finally:
+        shot.close()
+
+
+if __name__ == "__main__":
+    main()
