@@ -24,8 +24,8 @@ RUNS = {
                 "kraken2 --db db --memory-mapping --output under.txt reads.fa",
     "graphs": "outcore run -q --budget 16M --min-size 1M --report page.html -- ./bfs",
     "model-weights": "outcore run -q --budget 32M --report page.html -- python3 generate.py",
-    "numpy": "OUTCORE_REPORT=page.html python3 rows.py outcore",
-    "simulations": "OUTCORE_REPORT=page.html OUTCORE_BUDGET=24M ./stream",
+    "numpy": "OUTCORE_REPORT=run.json python3 rows.py outcore && outcore report run.json -o page.html",
+    "simulations": "OUTCORE_REPORT=run.json OUTCORE_BUDGET=24M ./stream && outcore report run.json -o page.html",
     "vector-search": "outcore run -q --budget 32M --report page.html -- python3 query.py",
 }
 # What a page's commands make first; all that begin with one of these.
@@ -56,7 +56,7 @@ def main():
     shot = browser.Browser()
     try:
         for name in names:
-            with tempfile.TemporaryDirectory(prefix="outcore-pictures-") as folder:
+            with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
                 prepare(ROOT / f"docs/use-cases/{name}.md", pathlib.Path(folder), environment)
                 subprocess.run(RUNS[name], shell=True, check=True, cwd=folder, env=environment)
                 shot.size(WIDTH)
