@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pictures.py [NAME…] : draws docs/pictures/use-NAME.png anew, what the page about a run of each
 use case shows. Needs chromium, an `outcore` of `make build`, and what the use cases need (Python
-with numpy, safetensors, faiss and outcore: OUTCORE_PICTURES_PYTHON; kraken2)."""
+with numpy, safetensors, faiss and outcore: PICTURES_PYTHON; kraken2)."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "sight/tests/page")]
 import browser  # noqa: E402
 import docs_pages  # noqa: E402
 
-PYTHON = os.environ.get("OUTCORE_PICTURES_PYTHON", sys.executable)
+PYTHON = os.environ.get("PICTURES_PYTHON", sys.executable)
 WIDTH, HEIGHT = 1000, 760  # verdict, figures, and the beginning of the timeline
 
 # By use case: the command that the page shows, with a budget at which there is something to see.
@@ -24,8 +24,10 @@ RUNS = {
                 "kraken2 --db db --memory-mapping --output under.txt reads.fa",
     "graphs": "outcore run -q --budget 16M --min-size 1M --report page.html -- ./bfs",
     "model-weights": "outcore run -q --budget 32M --report page.html -- python3 generate.py",
-    "numpy": "OUTCORE_REPORT=run.json python3 rows.py outcore && outcore report run.json -o page.html",
-    "simulations": "OUTCORE_REPORT=run.json OUTCORE_BUDGET=24M ./stream && outcore report run.json -o page.html",
+    "numpy": "OUTCORE_REPORT=run.json python3 rows.py outcore && "
+             "outcore report run.json -o page.html",
+    "simulations": "OUTCORE_REPORT=run.json OUTCORE_BUDGET=24M ./stream && "
+                   "outcore report run.json -o page.html",
     "vector-search": "outcore run -q --budget 32M --report page.html -- python3 query.py",
 }
 # What a page's commands make first; all that begin with one of these.
@@ -42,8 +44,8 @@ def prepare(page, folder, environment):
                     subprocess.run(command.text, shell=True, check=True, cwd=folder,
                                    env=environment)
     if page.stem == "numpy":
-        subprocess.run([PYTHON, "-c", "import numpy; numpy.save('rows.npy', numpy.zeros("
-                        "(200_000, 256), 'f4') + numpy.arange(200_000)[:, None] % 7)"],
+        subprocess.run([PYTHON, "-c", "import numpy; numpy.save('rows.npy', numpy.tile("
+                        "numpy.arange(200_000, dtype='f4')[:, None] % 7, 256))"],
                        check=True, cwd=folder)
 
 

@@ -63,7 +63,11 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uin
   const int result = bring_in(view, page, address, is_write, Caller::kFault, site);
   const uint64_t took_ns = os::now_ns() - start_ns;
   cache.counters.fault_took(took_ns);
-  if (cache.entry.is_watched()) cache.entry.tell_fault(page, site, took_ns);
+  if (cache.entry.is_watched()) {
+    // A message tells the thread, not the instruction.
+    const bool is_known = cache.delivery != Delivery::kMessages;
+    cache.entry.tell_fault(page, is_known ? site : 0, took_ns);
+  }
   if (result == 0 || result == kTouchAgain) return FaultOutcome::kDone;
   if (cache.delivery == Delivery::kMessages && !poison_page(view, page, address, result))
     return FaultOutcome::kDone;  // changed meanwhile: the touch comes again

@@ -39,6 +39,9 @@ std::string headline_of(const RunFacts& facts, Limit limit) {
   const Counters& c = facts.counters;
   if (brought_in(c) == 0 && c.faults == 0)
     return "Nothing had to be brought in: no page was touched that was not in memory.";
+  if (c.faults == 0)
+    return "No touch found its page absent: calls brought in what was needed, and how long they "
+           "waited is not counted.";
   // Of several threads, more seconds than there are.
   const double waited = seconds(c.fault_ns);
   const std::string time = format_seconds(waited) + " of waiting for pages in " +

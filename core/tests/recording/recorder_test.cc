@@ -303,6 +303,19 @@ TEST_F(Recording, OfManyEventsASampleIsToldWhoseSumsAreNear) {
   EXPECT_EQ(record["counters"].value("fills", uint64_t{0}), last.fills);
 }
 
+TEST_F(Recording, OfMessagesNoPlacesAreTold) {
+  RuntimeOptions by_messages = options();
+  by_messages.delivery = Delivery::kMessages;
+  {
+    Runtime runtime = Runtime::start(by_messages).value();
+    const Region region = runtime.map(folder_ / "a").value();
+    touch_at_random(region, 500);
+  }
+  const Json record = records_in(report_).at(0);
+  EXPECT_GT(record.value("sampled_faults", uint64_t{0}), 100u);
+  EXPECT_TRUE(record["sites"].empty()) << record["sites"].dump();
+}
+
 TEST_F(Recording, ThePlacesAreOfThisProgramAndTheirSharesAreNoMoreThanAll) {
   {
     Runtime runtime = Runtime::start(options()).value();
