@@ -43,10 +43,6 @@ def prepare(page, folder, environment):
                 if command.text.startswith(PREPARATIONS):
                     subprocess.run(command.text, shell=True, check=True, cwd=folder,
                                    env=environment)
-    if page.stem == "numpy":
-        subprocess.run([PYTHON, "-c", "import numpy; numpy.save('rows.npy', numpy.tile("
-                        "numpy.arange(200_000, dtype='f4')[:, None] % 7, 256))"],
-                       check=True, cwd=folder)
 
 
 def main():
