@@ -57,7 +57,7 @@ bool Marks::close(bool may_end) {
   is_closed_ = true;
   // Unless others have taken it on: who has lost its lock looks dead to them.
   uint64_t own = member_.as_writer().bits();
-  file_.writers[slot_].compare_exchange_strong(own, 0);
+  file_.writers[slot_].compare_exchange_strong(own, leaves_marks_ ? kEnded.bits() : 0);
   for (uint32_t slot = 0; slot < kWritersMax; ++slot)  // whoever comes next takes them on again
     if ((adopted_.load() >> slot & 1) != 0) file_.writers[slot].store(kEnded.bits());
   const bool is_last = may_end && writers() == 0;
@@ -170,6 +170,20 @@ void Marks::drop_all() {
   for (uint64_t from = 0; next_group(from, &first, &end); from = end)
     for (uint64_t page = first; page < end; ++page)
       word(page).fetch_and(~own_bit(), std::memory_order_seq_cst);
+}
+
+bool Marks::leave_to_others() {
+  OC_CHECK(!is_closed_);
+  const bool has_heir =
+      std::any_of(file_.writers.begin(), file_.writers.end(), [this](const auto& bits) {
+        const Writer writer(bits.load());
+        return writer.is_any() && writer != member_.as_writer() && writer.index() < kMembersMax &&
+               member_.is_alive(writer);
+      });
+  uint64_t first = 0, end = 0;
+  for (uint64_t from = 0; has_heir && !leaves_marks_ && next_group(from, &first, &end); from = end)
+    for (uint64_t page = first; page < end && !leaves_marks_; ++page) leaves_marks_ = is_own(page);
+  return leaves_marks_;
 }
 
 uint64_t Marks::glance(const Member& member, uint64_t frame_page) {

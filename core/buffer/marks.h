@@ -52,6 +52,8 @@ class Marks {
   // `clean_bits`: what was written under these, as own_bits() had them before it was read, is
   // stored, and cannot be written any more: they go. Returns whether this process's was among them.
   bool end_storing(uint64_t page, uint64_t clean_bits);
+  // Between the two: false if the group was freed meanwhile, as nobody had marked it yet.
+  bool is_storing(uint64_t page) const { return word(page).load() >> kStoringShift == slot_ + 1; }
   // This process's bits, with those that were taken on until now.
   uint64_t own_bits() const { return own_bit() | adopted_.load(); }
 
@@ -71,6 +73,9 @@ class Marks {
 
   // This process's marks go, stored or not; not those that it has taken on.
   void drop_all();
+  // What it could not store is another's to store from close() on, as if it had been killed. False:
+  // there is no mark of its own, or nobody else that lives writes the file.
+  bool leave_to_others();
 
   // The word of a page of the buffer, by a call; 0 where there is no memory.
   static uint64_t glance(const Member& member, uint64_t frame_page);
@@ -90,7 +95,7 @@ class Marks {
   const uint32_t slot_;
   std::atomic<uint64_t> adopted_{0};  // bits
   std::atomic<uint64_t>* words_ = nullptr;
-  bool is_closed_ = false;
+  bool is_closed_ = false, leaves_marks_ = false;
 };
 
 }  // namespace outcore::buffer

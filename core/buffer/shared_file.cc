@@ -118,7 +118,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buf
 
 // The last one that writes it says how the file is now: whoever comes finds what is in memory, if
 // nobody has changed the file since. A further change within the same tick could not be told.
-void SharedFile::end_writing(int fd) {
+void SharedFile::end_writing(int fd, const std::function<bool()>& store_adopted) {
   if (marks_ == nullptr) return;
   Member& member = buffer_->member();
   store::FileVersion now;
@@ -129,11 +129,27 @@ void SharedFile::end_writing(int fd) {
   // writes.
   constexpr uint64_t kNsMax = 2'000'000'000;
   const bool is_read_by_none = Fills::wait_for_all(member, first_page_, pages_, kNsMax);
-  const Member::FilesLock lock(member);
-  // Without the lock, and where somebody else changes it, nobody may believe that it is as we know.
-  FileRecord& file = member.board().files[index_];
+  // Those who wrote it and were killed meanwhile have nobody else, perhaps.
+  constexpr int kRoundsMax = 8;
+  for (int rounds = 0;; ++rounds) {
+    {
+      const Member::FilesLock lock(member);
+      if (!store_adopted || rounds >= kRoundsMax || !marks_->adopt()) {
+        close_marks(fd, lock.is_held(), is_read_by_none);
+        return;
+      }
+    }
+    if (!store_adopted()) rounds = kRoundsMax;
+  }
+}
+
+// Without the lock, and where somebody else changes the file, nobody may believe that it is as we
+// know it.
+void SharedFile::close_marks(int fd, bool is_locked, bool is_read_by_none) {
+  store::FileVersion now;
+  FileRecord& file = buffer_->member().board().files[index_];
   const bool is_known = store::FileVersion::of(fd, &now) == 0 && !now.is_fresh();
-  if (marks_->close(lock.is_held() && is_read_by_none)) {
+  if (marks_->close(is_locked && is_read_by_none)) {
     if (is_known && is_same_file(now, file.version) && now.size_bytes == file.version.size_bytes)
       file.version = now;
     else
@@ -146,7 +162,7 @@ SharedFile::~SharedFile() {
   OC_CHECK(inside_.load() == 0);
   if (marks_ != nullptr) {  // it was never mapped
     marks_->drop_all();
-    end_writing(-1);
+    end_writing(-1, {});
   }
   if (is_left_) return;
   buffer_->pins().drop_all(first_page_, pages_);

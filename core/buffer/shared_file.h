@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "core/buffer/buffer.h"
@@ -31,8 +32,10 @@ class SharedFile {
   // nullptr: this process does not write it.
   Marks* marks() const { return marks_.get(); }
   bool is_written() const { return marks_ != nullptr; }
-  // What this process wrote is stored, or given up. `fd`: the file. Not the fault path.
-  void end_writing(int fd);
+  // What this process wrote is stored, or given up. `fd`: the file. `store_adopted` is called, with
+  // no lock, while processes that wrote it have ended (Marks::adopt()), and says whether it could.
+  // Not the fault path.
+  void end_writing(int fd, const std::function<bool()>& store_adopted);
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 
@@ -67,6 +70,7 @@ class SharedFile {
         index_(index),
         first_page_(first_page),
         pages_(pages) {}
+  void close_marks(int fd, bool is_locked, bool is_read_by_none);
 
   const std::shared_ptr<Buffer> buffer_;
   const store::FileVersion version_;

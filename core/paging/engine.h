@@ -62,6 +62,8 @@ class Engine {
   Status add_cache(PageCache* cache);
   void drop_frames(PageCache& cache) { caches_.drop_frames(cache); }
   void remove_cache(PageCache* cache);
+  // See SharedWriter. REQUIRES: cache.writes.
+  int store_adopted(PageCache& cache) { return writer_.store_adopted(cache); }
   Status add_view(PageCache& cache, region::View* view) { return views_.add(cache, view); }
   void remove_view(region::View* view);
   Status replace_frames(PageCache& cache, std::unique_ptr<os::Frames> frames) {

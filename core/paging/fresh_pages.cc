@@ -25,6 +25,7 @@ void FreshPages::prepare(View& view, uint64_t first, uint64_t end) {
   PageCache& cache = *view.cache;
   // A larger page is one fault anyway, and its untouched parts would be written back.
   if (!view.is_writable || cache.page_bytes != base::kSystemPage) return;
+  if (cache.shared != nullptr) return;  // what is written there is marked, page by page
   for (uint64_t page = first; page < end;) {
     // Only into what is free: for a hint nothing is evicted.
     const uint64_t low = pager_.budget.limit() / 100 * pager_.options.low_watermark;

@@ -35,48 +35,6 @@ Marks& marks_of(const PageCache& cache) {
   return *cache.shared->marks();
 }
 
-bool is_within(const SharedWrites& writes, uint64_t page) {
-  const News run(writes.storing.load(std::memory_order_seq_cst));
-  return run.bits() != 0 && page >= run.first_page() && page - run.first_page() < run.count();
-}
-
-// The run that this thread stores, alone in the process, for the length of a scope.
-class Storing {
- public:
-  Storing(SharedWrites& writes, uint64_t first, uint64_t count) : writes_(writes) {
-    const uint64_t run = News::of(first, count, false).bits();
-    for (;;) {
-      const uint32_t seen = writes_.changes.load(std::memory_order_seq_cst);
-      uint64_t none = 0;
-      if (writes_.storing.compare_exchange_strong(none, run, std::memory_order_seq_cst)) break;
-      os::wait(&writes_.changes, seen, kPeriodNs);
-    }
-    // They are few instructions, and one look at those who punch.
-    while (writes_.marking.load(std::memory_order_seq_cst) != 0) os::yield();
-  }
-  ~Storing() {
-    writes_.storing.store(0, std::memory_order_seq_cst);
-    writes_.changes.fetch_add(1, std::memory_order_seq_cst);
-    os::wake_all(&writes_.changes);
-  }
-  Storing(const Storing&) = delete;
-  Storing& operator=(const Storing&) = delete;
-
- private:
-  SharedWrites& writes_;
-};
-
-// Unless the page is being stored: after that.
-void begin_marking(SharedWrites& writes, uint64_t page) {
-  for (;;) {
-    writes.marking.fetch_add(1, std::memory_order_seq_cst);
-    if (!is_within(writes, page)) return;
-    writes.marking.fetch_sub(1, std::memory_order_seq_cst);
-    const uint32_t seen = writes.changes.load(std::memory_order_seq_cst);
-    if (is_within(writes, page)) os::wait(&writes.changes, seen, kPeriodNs);
-  }
-}
-
 Error not_stored(const PageCache& cache, int code, uint64_t page) {
   return base::system_error(code, "write page " + std::to_string(page) + " of " + cache.uri,
                             "the bytes stay in memory while the region is mapped: make room or "
@@ -119,7 +77,8 @@ void SharedWriter::remove(PageCache* cache) {
     std::erase(caches_, cache);
   }
   while (at_work_on_.load(std::memory_order_seq_cst) == cache) os::yield();
-  marks_of(*cache).drop_all();
+  Marks& marks = marks_of(*cache);
+  if (!marks.leave_to_others()) marks.drop_all();
 }
 
 int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page) {
@@ -244,7 +203,17 @@ int SharedWriter::store_run(PageCache& cache, uint64_t first, uint64_t end, bool
       continue;
     }
     const uint64_t bits = is_pinned ? 0 : marks.own_bits();
-    int result = is_pinned ? 0 : protect(cache, at, stop);
+    // Who found a page clean may be about to take it out of memory, and what is read then is zeros.
+    int result = cache.shared->buffer().member().wait_for_punchers() ? 0 : -ETIMEDOUT;
+    bool is_ours = true;
+    for (uint64_t page = at; page < stop; ++page) is_ours = is_ours && marks.is_storing(page);
+    if (!is_ours) {
+      for (uint64_t page = at; page < stop; ++page) marks.end_storing(page, 0);
+      *is_skipped = true;
+      at = stop;
+      continue;
+    }
+    if (result == 0 && !is_pinned) result = protect(cache, at, stop);
     if (result == 0) result = write(cache, at, stop);
     uint64_t cleaned = 0;
     for (uint64_t page = at; page < stop; ++page)
@@ -273,6 +242,8 @@ int SharedWriter::store(PageCache& cache, uint64_t first, uint64_t end, Whose wh
   int error = 0;
   uint64_t stored = 0, group = 0, group_end = 0, others_ns = 0;
   *next = end;
+  // The program may have closed what the marks are found by.
+  if (!cache.shared->buffer().member().has_frames()) return *next = first, -EBADF;
   for (uint64_t page = first; page < end;) {
     if (page >= group_end) {
       if (!marks.next_group(page, &group, &group_end)) break;
@@ -358,20 +329,27 @@ bool SharedWriter::is_any_over_share() {
   });
 }
 
+int SharedWriter::store_adopted(PageCache& cache) {
+  Marks& marks = marks_of(cache);
+  uint64_t next = 0;
+  const int error = store(cache, 0, cache.page_count(), Whose::kOwn, UINT64_MAX, &next);
+  if (error != 0) {
+    cache.write_failures.note_untold({-error, next * kPage, kPage, false});
+    return error;
+  }
+  if (const uint64_t forgotten = marks.begin_to_forget(); forgotten != 0) {
+    { const Storing nobody_else(*cache.writes, 0, 1); }  // who still has them in hand
+    marks.forget(forgotten);
+  }
+  return 0;
+}
+
 // Returns whether something was stored.
 bool SharedWriter::pass(PageCache& cache, bool is_asked) {
-  Marks& marks = marks_of(cache);
   SharedWrites& writes = *cache.writes;
   const uint64_t pages = cache.page_count();
-  const bool has_adopted = marks.adopt();
-  if (has_adopted) {
-    uint64_t next = 0;
-    const int error = store(cache, 0, pages, Whose::kOwn, UINT64_MAX, &next);
-    if (const uint64_t forgotten = error == 0 ? marks.begin_to_forget() : 0; forgotten != 0) {
-      { const Storing nobody_else(writes, 0, 1); }  // who still has them in hand
-      marks.forget(forgotten);
-    }
-  }
+  const bool has_adopted = marks_of(cache).adopt();
+  if (has_adopted) static_cast<void>(store_adopted(cache));
   bool is_wanted = is_asked || is_over_share(cache, kMuch);
   bool is_any = has_adopted;
   for (int rounds = 0; is_wanted && rounds < 16 && is_ending_.load() == 0; ++rounds) {

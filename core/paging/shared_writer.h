@@ -44,6 +44,9 @@ class SharedWriter {
   // Stores what anybody wrote of [first, end); what this process did is clean then. A call of the
   // program.
   Status flush(PageCache& cache, uint64_t first, uint64_t end);
+  // Stores what processes wrote that have ended, and that this one has taken on (Marks::adopt()).
+  // 0 or -errno. Not the fault path.
+  int store_adopted(PageCache& cache);
 
  private:
   struct Run;

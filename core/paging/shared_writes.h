@@ -20,4 +20,20 @@ struct SharedWrites {
   uint64_t next_page = 0;              // where the thread goes on
 };
 
+// The run that this thread stores, alone in the process, for the length of a scope.
+class Storing {
+ public:
+  Storing(SharedWrites& writes, uint64_t first, uint64_t count);
+  ~Storing();
+  Storing(const Storing&) = delete;
+  Storing& operator=(const Storing&) = delete;
+
+ private:
+  SharedWrites& writes_;
+};
+
+// Unless the page is being stored: after that. Until writes.marking is taken down again nobody
+// begins to store it.
+void begin_marking(SharedWrites& writes, uint64_t page);
+
 }  // namespace outcore::paging

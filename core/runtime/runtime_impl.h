@@ -150,7 +150,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Whether it is shared now. An error: it must not be mapped otherwise.
   Result<bool> try_to_share(paging::PageCache& cache, const MapOptions& options, const Lent* lent,
                             const runtime::Mechanism& mechanism) const;
-  static void leave_shared(paging::PageCache& cache);
+  void leave_shared(paging::PageCache& cache) const;
   Status take_private_memory();
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                        const MapOptions& options, uint64_t end_bytes,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -123,8 +124,18 @@ Result<bool> Runtime::Impl::try_to_share(paging::PageCache& cache, const MapOpti
 }
 
 // REQUIRES: nobody maps it here any more.
-void Runtime::Impl::leave_shared(paging::PageCache& cache) {
-  if (cache.writes != nullptr) cache.shared->end_writing(file_of(cache)->descriptor());
+void Runtime::Impl::leave_shared(paging::PageCache& cache) const {
+  if (cache.writes == nullptr) return;
+  cache.shared->end_writing(file_of(cache)->descriptor(), [&] {
+    const os::SignalBlock block;
+    const int error = engine->store_adopted(cache);
+    if (error != 0)
+      std::fprintf(stderr, "outcore: %s\n",
+                   base::system_error(
+                       error, "write to " + cache.uri + " what a process wrote that has ended")
+                       .message.c_str());
+    return error == 0;
+  });
 }
 
 // The first region whose pages are the process's own: memory for them, of the buffer's limit. As

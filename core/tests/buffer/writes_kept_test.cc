@@ -185,5 +185,86 @@ TEST_P(WritesKept, WhatCannotBeStoredStaysAndIsTold) {
             0);
 }
 
+// Its bytes are in memory, and somebody is there who can store them.
+TEST_P(WritesKept, WhatALeaverCannotStoreIsStoredByAnother) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t heir = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    if (!region.flush().ok() || cells(region)[512].load() != 42) return kWrong;
+    // Who leaves is not dead to anybody before it has ended: the next look finds it.
+    const uint64_t start_ns = base::now_ns();
+    while (words_of(job.path())[512] != 42)
+      if (!region.flush().ok() || base::now_ns() - start_ns > 20'000'000'000) return kNotShared;
+    return 0;
+  });
+  wait_for(shared.arrived, 1);
+  const pid_t leaver = job.begin([&] {
+    auto runtime = Runtime::start(options());
+    if (!runtime) return kNoRuntime;
+    {
+      auto region = runtime.value().map(job.path(), to_write());
+      if (!region) return kNoRegion;
+      cells(region.value())[512].store(42);
+      const rlimit none{0, RLIM_INFINITY};
+      ::signal(SIGXFSZ, SIG_IGN);
+      ::setrlimit(RLIMIT_FSIZE, &none);
+    }
+    return 0;
+  });
+  EXPECT_EQ(job.end(leaver), 0);
+  shared.gate.store(1);
+  EXPECT_EQ(job.end(heir), 0);
+  EXPECT_EQ(words_of(job.path())[512], 42u);
+}
+
+// It has mapped but a part, and leaves before it has noticed the other's end.
+TEST_P(WritesKept, TheLastWriterStoresWhatOthersWroteWhoeverMappedIt) {
+  for (int i = 0; i < 5; ++i) {
+    Job job(64);
+    auto& shared = job.shared();
+    const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+      cells(region)[9 * 512].store(43);
+      shared.arrived.fetch_add(1);
+      wait_for(shared.gate, 9);
+      return 0;
+    });
+    const pid_t last = job.begin([&] {
+      auto runtime = Runtime::start(options());
+      if (!runtime) return kNoRuntime;
+      MapOptions part = to_write();
+      part.size_bytes = 4096;
+      auto region = runtime.value().map(job.path(), part);
+      if (!region) return kNoRegion;
+      shared.arrived.fetch_add(1);
+      wait_for(shared.gate, 1);
+      return region.value().unmap().ok() ? 0 : kWrong;
+    });
+    wait_for(shared.arrived, 2);
+    job.kill(writer);
+    shared.gate.store(1);
+    EXPECT_EQ(job.end(last), 0);
+    ASSERT_EQ(words_of(job.path())[9 * 512], 43u) << i;
+  }
+}
+
+TEST_P(WritesKept, PagesArePreparedAsTheyAre) {
+  Job job(64);
+  EXPECT_EQ(job.end(begin(job, Access::kReadWrite,
+                          [&](Runtime& runtime, Region&) {
+                            MapOptions fresh = to_write();
+                            fresh.may_create = true;
+                            fresh.size_bytes = 64 * 4096;
+                            auto region = runtime.map(job.path() + ".new", fresh);
+                            if (!region) return kNoRegion;
+                            if (!region.value().prepare(0, fresh.size_bytes).ok()) return kWrong;
+                            cells(region.value())[512].store(7);
+                            if (!region.value().flush().ok()) return kWrong;
+                            return words_of(job.path() + ".new")[512] == 7 ? 0 : kNotShared;
+                          })),
+            0);
+}
+
 }  // namespace
 }  // namespace outcore

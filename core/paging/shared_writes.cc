@@ -1,0 +1,48 @@
+#include "core/paging/shared_writes.h"
+
+#include "core/buffer/board.h"
+
+namespace outcore::paging {
+
+using buffer::News;
+
+namespace {
+
+constexpr uint64_t kAgainNs = 100'000'000;
+
+bool is_within(const SharedWrites& writes, uint64_t page) {
+  const News run(writes.storing.load(std::memory_order_seq_cst));
+  return run.bits() != 0 && page >= run.first_page() && page - run.first_page() < run.count();
+}
+
+}  // namespace
+
+Storing::Storing(SharedWrites& writes, uint64_t first, uint64_t count) : writes_(writes) {
+  const uint64_t run = News::of(first, count, false).bits();
+  for (;;) {
+    const uint32_t seen = writes_.changes.load(std::memory_order_seq_cst);
+    uint64_t none = 0;
+    if (writes_.storing.compare_exchange_strong(none, run, std::memory_order_seq_cst)) break;
+    os::wait(&writes_.changes, seen, kAgainNs);
+  }
+  // They are few instructions, and one look at those who punch.
+  while (writes_.marking.load(std::memory_order_seq_cst) != 0) os::yield();
+}
+
+Storing::~Storing() {
+  writes_.storing.store(0, std::memory_order_seq_cst);
+  writes_.changes.fetch_add(1, std::memory_order_seq_cst);
+  os::wake_all(&writes_.changes);
+}
+
+void begin_marking(SharedWrites& writes, uint64_t page) {
+  for (;;) {
+    writes.marking.fetch_add(1, std::memory_order_seq_cst);
+    if (!is_within(writes, page)) return;
+    writes.marking.fetch_sub(1, std::memory_order_seq_cst);
+    const uint32_t seen = writes.changes.load(std::memory_order_seq_cst);
+    if (is_within(writes, page)) os::wait(&writes.changes, seen, kAgainNs);
+  }
+}
+
+}  // namespace outcore::paging
