@@ -27,6 +27,8 @@ class SharedFile {
   static Result<std::unique_ptr<SharedFile>> open(std::shared_ptr<Buffer> buffer,
                                                   const store::FileVersion& version,
                                                   Use use = Use::kRead);
+  // Whether other members write the file now: by the file alone their bytes are not to be had.
+  static bool is_written_by_others(Buffer& buffer, const store::FileVersion& version);
   // REQUIRES: nobody brings pages in any more; who writes has called end_writing().
   ~SharedFile();
   // nullptr: this process does not write it.

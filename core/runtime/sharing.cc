@@ -117,10 +117,21 @@ Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& 
 
 Result<bool> Runtime::Impl::try_to_share(paging::PageCache& cache, const MapOptions& o,
                                          const Lent* lent, const runtime::Mechanism& chosen) const {
-  if (!can_share(cache, o, lent)) return false;
-  const Status shared = share(cache, chosen);
-  if (!shared.ok() && cache.is_writable) return shared.error();
-  return shared.ok();
+  if (can_share(cache, o, lent)) {
+    const Status shared = share(cache, chosen);
+    if (shared.ok()) return true;
+    if (cache.is_writable) return shared.error();
+  }
+  // Memory of its own beside theirs: neither would see what the other writes.
+  if (shared_buffer == nullptr || file_of(cache) == nullptr || o.access == Access::kPrivate)
+    return false;
+  const Result<store::FileVersion> version = file_of(cache)->version();
+  if (version && buffer::SharedFile::is_written_by_others(*shared_buffer, version.value()))
+    return Error{EBUSY,
+                 "other processes write it in this buffer: map it as they do (pages of 4 KiB, no "
+                 "reserve, no checkpoints), or by a runtime without a buffer, which sees what is "
+                 "stored"};
+  return false;
 }
 
 // REQUIRES: nobody maps it here any more.

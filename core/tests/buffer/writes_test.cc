@@ -158,6 +158,34 @@ TEST_P(WritesTogether, WritersThatComeAndGoShareWithReadersThatStay) {
   EXPECT_EQ(words_of(job.path())[100 * 512], 3u);
 }
 
+// Who cannot share it, as its pages are larger, would have memory of its own, and old bytes.
+TEST_P(WritesTogether, NobodyMapsItBesideThoseWhoWriteIt) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    cells(region)[512].store(42);
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    return 0;
+  });
+  wait_for(shared.arrived, 1);
+  const auto map_large_pages = [&](Access access) {
+    auto runtime = Runtime::start(options());
+    if (!runtime) return kNoRuntime;
+    MapOptions how;
+    how.access = access;
+    how.page_bytes = 65536;
+    const auto region = runtime.value().map(job.path(), how);
+    if (!region) return region.code() == EBUSY ? 0 : kNoRegion;
+    return cells(region.value())[512].load() == 42 ? kLeak : kWrong;
+  };
+  for (const Access access : {Access::kReadWrite, Access::kReadOnly})
+    EXPECT_EQ(job.end(job.begin([&] { return map_large_pages(access); })), 0);
+  shared.gate.store(1);
+  EXPECT_EQ(job.end(writer), 0);
+  EXPECT_EQ(job.end(job.begin([&] { return map_large_pages(Access::kReadOnly); })), kLeak);
+}
+
 TEST_P(WritesTogether, AnotherSizeIsRefusedWhileOthersHaveIt) {
   Job job(64);
   auto& shared = job.shared();
