@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/tests/buffer/writes.h"
 
 namespace outcore {
