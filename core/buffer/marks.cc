@@ -172,14 +172,17 @@ void Marks::drop_all() {
       word(page).fetch_and(~own_bit(), std::memory_order_seq_cst);
 }
 
+bool Marks::has_other_writer(const Member& member, const FileRecord& file) {
+  return std::any_of(file.writers.begin(), file.writers.end(), [&](const auto& bits) {
+    const Writer writer(bits.load());
+    return writer.is_any() && writer != member.as_writer() && writer.index() < kMembersMax &&
+           member.is_alive(writer);
+  });
+}
+
 bool Marks::leave_to_others() {
   OC_CHECK(!is_closed_);
-  const bool has_heir =
-      std::any_of(file_.writers.begin(), file_.writers.end(), [this](const auto& bits) {
-        const Writer writer(bits.load());
-        return writer.is_any() && writer != member_.as_writer() && writer.index() < kMembersMax &&
-               member_.is_alive(writer);
-      });
+  const bool has_heir = has_other_writer(member_, file_);
   uint64_t first = 0, end = 0;
   for (uint64_t from = 0; has_heir && !leaves_marks_ && next_group(from, &first, &end); from = end)
     for (uint64_t page = first; page < end && !leaves_marks_; ++page) leaves_marks_ = is_own(page);

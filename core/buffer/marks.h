@@ -70,6 +70,8 @@ class Marks {
   void forget(uint64_t adopted);
 
   uint32_t writers() const;  // how many there are
+  // Whether another member that lives writes the file.
+  static bool has_other_writer(const Member& member, const FileRecord& file);
 
   // This process's marks go, stored or not; not those that it has taken on.
   void drop_all();

@@ -71,15 +71,10 @@ uint64_t bit_of(uint32_t member) { return uint64_t{1} << (member % 64); }
 
 bool SharedFile::is_written_by_others(Buffer& buffer, const store::FileVersion& version) {
   const Member& member = buffer.member();
-  const auto is_alive = [&](const auto& bits) {
-    const Writer writer(bits.load());
-    return writer.is_any() && writer != member.as_writer() && writer.index() < kMembersMax &&
-           member.is_alive(writer);
-  };
   return std::any_of(
       member.board().files.begin(), member.board().files.end(), [&](const FileRecord& file) {
         return file.state.load() != FileState::kFree && is_same_file(file.version, version) &&
-               std::any_of(file.writers.begin(), file.writers.end(), is_alive);
+               Marks::has_other_writer(member, file);
       });
 }
 
