@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/base/json.h"
+#include "core/os/kernel_features.h"
 #include "core/recording/recorder.h"
 #include "core/tests/conformance/scene.h"
 #include "core/tests/published/child.h"
@@ -304,6 +305,8 @@ TEST_F(Recording, OfManyEventsASampleIsToldWhoseSumsAreNear) {
 }
 
 TEST_F(Recording, OfMessagesNoPlacesAreTold) {
+  if (const auto kernel = os::detect_kernel_features("all"); !kernel.value().has_messages)
+    GTEST_SKIP() << kernel.value().why_no_messages;
   RuntimeOptions by_messages = options();
   by_messages.delivery = Delivery::kMessages;
   {
