@@ -48,7 +48,8 @@ install(FILES bench/rivals/example_hdf5.cc DESTINATION ${CMAKE_INSTALL_DOCDIR}/b
 install(DIRECTORY docs/concepts docs/guides docs/internals docs/reference docs/use-cases
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN *.md)
 install(FILES docs/comparison.md docs/newcomers.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
-install(DIRECTORY docs/pictures DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN *.png)
+install(DIRECTORY docs/pictures DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
+  FILES_MATCHING PATTERN *.png)
 install(FILES docs/dashboards/outcore.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/dashboards)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

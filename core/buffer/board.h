@@ -94,6 +94,9 @@ struct FileRecord {
   std::atomic<uint32_t> is_written;
   // The members that write it, by the number that pages are marked with (Writer); 0: nobody.
   std::array<std::atomic<uint64_t>, kWritersMax> writers;
+  // Of each, by which descriptor it has the file, + 1; and who has it by that (Heirs): bits.
+  std::array<std::atomic<int32_t>, kWritersMax> writer_fds;
+  std::array<std::atomic<uint64_t>, kMembersMax / 64> heirs;
 };
 
 // Writer: a member as long as it is one, as files name those that write them.
@@ -133,6 +136,7 @@ struct Board {
   // pages that are to leave must be.
   std::atomic<uint32_t> written_files;
   alignas(64) std::atomic<uint32_t> store_requests;
+  std::atomic<uint32_t> heir_requests;  // how often somebody began to write a file
   // Who is bringing in which page: page in the upper bits, member + 1 below. A hint, so that two do
   // not read the same: nothing is wrong if it is.
   alignas(64) std::array<std::atomic<uint64_t>, kClaims> claims;

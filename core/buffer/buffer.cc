@@ -38,7 +38,8 @@ Buffer::Buffer(std::unique_ptr<Member> member)
       claims_(*member_),
       pins_(*member_),
       room_(*member_, puncher_),
-      keeping_(*member_, puncher_) {}
+      keeping_(*member_, puncher_),
+      heir_(*this) {}
 
 Result<std::shared_ptr<Buffer>> Buffer::join(const std::string& name, uint64_t limit_bytes) {
   Joined& all = joined_by_process();
@@ -48,6 +49,7 @@ Result<std::shared_ptr<Buffer>> Buffer::join(const std::string& name, uint64_t l
   if (!member) return member.error();
   auto buffer = std::make_shared<Buffer>(std::move(member).value());
   if (Status s = buffer->keeping_.start(); !s) return s.error();
+  if (Status s = buffer->heir_.start(); !s) return s.error();
   all.buffers[name] = buffer;
   return buffer;
 }

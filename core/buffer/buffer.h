@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/buffer/claims.h"
+#include "core/buffer/heir.h"
 #include "core/buffer/keeping.h"
 #include "core/buffer/member.h"
 #include "core/buffer/pins.h"
@@ -46,6 +47,7 @@ class Buffer {
   Pins pins_;
   Room room_;
   Keeping keeping_;
+  Heir heir_;  // it ends first
 };
 
 }  // namespace outcore::buffer

@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
+#include "core/buffer/heirs.h"
 #include "core/buffer/room.h"
 #include "core/os/wait.h"
 
@@ -118,7 +119,8 @@ void Keeping::forget_files() {
     FileRecord& file = board.files[i];
     const auto is_without_members = [&] {
       return std::all_of(file.members.begin(), file.members.end(),
-                         [](const std::atomic<uint64_t>& bits) { return bits.load() == 0; });
+                         [](const std::atomic<uint64_t>& bits) { return bits.load() == 0; }) &&
+             (file.is_written.load() == 0 || !Heirs::has_living(member_, file));
     };
     if (file.state.load() == FileState::kFree || !is_without_members()) continue;
     {
@@ -132,6 +134,7 @@ void Keeping::forget_files() {
     // Nobody is left who could store what is marked.
     if (file.is_written.exchange(0) != 0) board.written_files.fetch_sub(1);
     for (std::atomic<uint64_t>& writer : file.writers) writer.store(0);
+    for (std::atomic<uint64_t>& heirs : file.heirs) heirs.store(0);
     file.state.store(FileState::kFree);
   }
 }

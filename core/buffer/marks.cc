@@ -19,13 +19,20 @@ namespace {
 // No member has this number: the first in a place has generation 1.
 constexpr Writer kEnded{1};
 
+uint32_t writers_of(const FileRecord& file) {
+  return static_cast<uint32_t>(
+      std::count_if(file.writers.begin(), file.writers.end(),
+                    [](const auto& writer) { return writer.load() != 0; }));
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Marks>> Marks::open(Member& member, FileRecord& file) {
+Result<std::unique_ptr<Marks>> Marks::open(Member& member, FileRecord& file, int fd) {
   OC_CHECK(file.pages != 0 && file.first_page % kGroup == 0);
   for (uint32_t slot = 0; slot < kWritersMax; ++slot) {
     uint64_t nobody = 0;
     if (!file.writers[slot].compare_exchange_strong(nobody, member.as_writer().bits())) continue;
+    file.writer_fds[slot].store(fd + 1);
     std::unique_ptr<Marks> marks(new Marks(member, file, slot));
     void* const at = ::mmap(nullptr, base::round_up(file.pages * sizeof(uint64_t), kPage),
                             PROT_READ | PROT_WRITE, MAP_SHARED, member.marks_fd(),
@@ -55,6 +62,7 @@ Marks::~Marks() {
 bool Marks::close(bool may_end) {
   OC_CHECK(!is_closed_);
   is_closed_ = true;
+  file_.writer_fds[slot_].store(0);
   // Unless others have taken it on: who has lost its lock looks dead to them.
   uint64_t own = member_.as_writer().bits();
   file_.writers[slot_].compare_exchange_strong(own, leaves_marks_ ? kEnded.bits() : 0);
@@ -132,16 +140,34 @@ bool Marks::adopt() {
     const Writer writer(bits);
     if (!writer.is_any() || writer == member_.as_writer()) continue;
     if (writer.index() < kMembersMax && member_.is_alive(writer)) continue;
-    if (file_.writers[slot].compare_exchange_strong(bits, member_.as_writer().bits()))
-      adopted_.fetch_or(uint64_t{1} << slot);
+    if (!file_.writers[slot].compare_exchange_strong(bits, member_.as_writer().bits())) continue;
+    file_.writer_fds[slot].store(0);
+    clear_storing(slot);
+    adopted_.fetch_or(uint64_t{1} << slot);
   }
   return adopted_.load() != 0;
 }
 
-uint32_t Marks::writers() const {
-  return static_cast<uint32_t>(
-      std::count_if(file_.writers.begin(), file_.writers.end(),
-                    [](const auto& writer) { return writer.load() != 0; }));
+// What it was storing nobody stores now: also to those who see the writer that has taken it on.
+void Marks::clear_storing(uint32_t slot) {
+  uint64_t first = 0, end = 0;
+  for (uint64_t from = 0; next_group(from, &first, &end); from = end)
+    for (uint64_t page = first; page < end; ++page) {
+      uint64_t seen = word(page).load(std::memory_order_seq_cst);
+      while (seen >> kStoringShift == slot + 1 &&
+             !word(page).compare_exchange_weak(seen, seen & kWriters)) {
+      }
+    }
+}
+
+uint32_t Marks::writers() const { return writers_of(file_); }
+
+uint32_t Marks::writers_of_all(const Board& board) {
+  uint32_t count = 0;
+  for (const FileRecord& file : board.files)
+    if (file.state.load() != FileState::kFree && file.is_written.load() != 0)
+      count += writers_of(file);
+  return count;
 }
 
 uint64_t Marks::begin_to_forget() {
@@ -172,11 +198,25 @@ void Marks::drop_all() {
       word(page).fetch_and(~own_bit(), std::memory_order_seq_cst);
 }
 
+bool Marks::has_writer(const Member& member, const FileRecord& file) {
+  return std::any_of(file.writers.begin(), file.writers.end(), [&](const auto& bits) {
+    const Writer writer(bits.load());
+    return writer.is_any() && writer.index() < kMembersMax && member.is_alive(writer);
+  });
+}
+
 bool Marks::has_other_writer(const Member& member, const FileRecord& file) {
   return std::any_of(file.writers.begin(), file.writers.end(), [&](const auto& bits) {
     const Writer writer(bits.load());
     return writer.is_any() && writer != member.as_writer() && writer.index() < kMembersMax &&
            member.is_alive(writer);
+  });
+}
+
+bool Marks::is_others(const Member& member, const FileRecord& file) {
+  return std::any_of(file.writers.begin(), file.writers.end(), [&](const auto& bits) {
+    const Writer writer(bits.load());
+    return writer.is_any() && writer != member.as_writer();
   });
 }
 

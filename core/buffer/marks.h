@@ -26,9 +26,10 @@ class Marks {
   static constexpr uint64_t kGroup = kPage / sizeof(uint64_t);  // pages whose words share a page
   static constexpr uint64_t kWriters = (uint64_t{1} << kWritersMax) - 1;
 
-  // This process becomes a writer of the file. Errors: EUSERS (56 processes write it), and those of
-  // mmap. REQUIRES: the lock of files; the member has the file.
-  static Result<std::unique_ptr<Marks>> open(Member& member, FileRecord& file);
+  // This process becomes a writer of the file, which it has open as `fd`. Errors: EUSERS (56
+  // processes write it), and those of mmap. REQUIRES: the lock of files; the member has the file,
+  // or is its heir.
+  static Result<std::unique_ptr<Marks>> open(Member& member, FileRecord& file, int fd);
   ~Marks();  // REQUIRES: it was closed
   Marks(const Marks&) = delete;
   Marks& operator=(const Marks&) = delete;
@@ -70,8 +71,13 @@ class Marks {
   void forget(uint64_t adopted);
 
   uint32_t writers() const;  // how many there are
-  // Whether another member that lives writes the file.
+  // The same, of all files together: a process counts for each file that it writes.
+  static uint32_t writers_of_all(const Board& board);
+  // Whether a member that lives writes the file; another one than this.
+  static bool has_writer(const Member& member, const FileRecord& file);
   static bool has_other_writer(const Member& member, const FileRecord& file);
+  // Whether others write it, or have written what nobody has stored yet.
+  static bool is_others(const Member& member, const FileRecord& file);
 
   // This process's marks go, stored or not; not those that it has taken on.
   void drop_all();
@@ -91,6 +97,7 @@ class Marks {
   uint64_t own_bit() const { return uint64_t{1} << slot_; }
   // Who stores it has ended.
   bool is_stale(uint64_t storing) const;
+  void clear_storing(uint32_t slot);
 
   Member& member_;
   FileRecord& file_;

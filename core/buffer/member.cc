@@ -250,6 +250,12 @@ bool Member::is_alive(Writer writer) const {
          is_alive(writer.index());
 }
 
+int32_t Member::process_of(uint32_t member) const {
+  OC_CHECK(member < kMembersMax);
+  Slot slot;
+  return has_file() && read_from(fd_, slot_offset(member), &slot) == 0 ? slot.process : 0;
+}
+
 bool Member::Named::is_named_by(int fd, struct stat* about) const {
   return ::fstat(fd, about) == 0 && about->st_ino == inode && about->st_dev == device;
 }
@@ -323,8 +329,10 @@ void Member::clear(uint32_t member) const {
   m.pin_count.store(0);
   for (std::atomic<uint64_t>& fill : m.fills) fill.store(0);
   if (m.punching.load() % 2 != 0) m.punching.fetch_add(1);
-  for (FileRecord& file : board_->files)
+  for (FileRecord& file : board_->files) {
     file.members[member / 64].fetch_and(~(uint64_t{1} << (member % 64)));
+    file.heirs[member / 64].fetch_and(~(uint64_t{1} << (member % 64)));
+  }
   for (std::atomic<uint64_t>& claim : board_->claims)
     if (uint64_t held = claim.load(); held != 0 && (held & 0xFFFF) == member + 1)
       claim.compare_exchange_strong(held, 0);

@@ -45,6 +45,8 @@ class Member {
   // Whether the member that is meant is alive. The fault path.
   bool is_alive(Writer writer) const;
   int file_fd() const { return fd_; }  // of the buffer's file; for tests
+  // The process of a member, by its own namespace's number; 0: not known. Not the fault path.
+  int32_t process_of(uint32_t member) const;
 
   // Whether the process of the member is alive: asks the kernel. The fault path.
   bool is_alive(uint32_t member) const;

@@ -10,6 +10,7 @@
 #include "core/base/units.h"
 #include "core/buffer/buffer_file.h"
 #include "core/buffer/fills.h"
+#include "core/buffer/heirs.h"
 #include "core/os/wait.h"
 
 namespace outcore::buffer {
@@ -18,11 +19,12 @@ namespace {
 // Files begin at such pages: their neighbours in the memory file are others'.
 constexpr uint64_t kAlignPages = 512;
 
-// Whether some member that has the file lives; who joins it shares what that one knows.
+// Whether some member that has the file lives, or will store what was written; who joins it shares
+// what that one knows.
 bool is_lived_in(const Member& member, const FileRecord& file) {
   for (uint32_t i = 0; i < kMembersMax; ++i)
     if ((file.members[i / 64].load() >> (i % 64) & 1) != 0 && member.is_alive(i)) return true;
-  return false;
+  return file.is_written.load() != 0 && Heirs::has_living(member, file);
 }
 
 bool is_same_file(const store::FileVersion& a, const store::FileVersion& b) {
@@ -40,13 +42,15 @@ FileRecord* find(const Member& member, const store::FileVersion& version) {
   return nullptr;
 }
 
-// Members have it in another state: what they see and what a writer sees would differ.
-bool has_another(const Member& member, const store::FileVersion& version) {
-  return std::any_of(member.board().files.begin(), member.board().files.end(),
-                     [&](const FileRecord& file) {
-                       return file.state.load() == FileState::kOpen &&
-                              is_same_file(file.version, version) && is_lived_in(member, file);
-                     });
+// Members have it in another state, also if nobody new may join them: what they see and what a
+// writer sees would differ, or what they write and what anybody sees.
+bool has_another(const Member& member, const store::FileVersion& version, SharedFile::Use use) {
+  return std::any_of(
+      member.board().files.begin(), member.board().files.end(), [&](const FileRecord& file) {
+        return file.state.load() != FileState::kFree && is_same_file(file.version, version) &&
+               (use == SharedFile::Use::kWrite || file.is_written.load() != 0) &&
+               is_lived_in(member, file);
+      });
 }
 
 FileRecord* make(const Member& member, const store::FileVersion& version) {
@@ -71,58 +75,82 @@ uint64_t bit_of(uint32_t member) { return uint64_t{1} << (member % 64); }
 
 bool SharedFile::is_written_by_others(Buffer& buffer, const store::FileVersion& version) {
   const Member& member = buffer.member();
-  return std::any_of(
-      member.board().files.begin(), member.board().files.end(), [&](const FileRecord& file) {
-        return file.state.load() != FileState::kFree && is_same_file(file.version, version) &&
-               Marks::has_other_writer(member, file);
-      });
+  return std::any_of(member.board().files.begin(), member.board().files.end(),
+                     [&](const FileRecord& file) {
+                       return file.state.load() != FileState::kFree &&
+                              is_same_file(file.version, version) && Marks::is_others(member, file);
+                     });
 }
 
 Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buffer,
-                                                     const store::FileVersion& version, Use use) {
+                                                     const store::FileVersion& version, Use use,
+                                                     int fd) {
   OC_CHECK(version.size_bytes != 0);
+  OC_CHECK(use == Use::kRead || fd >= 0);
+  const std::string attempt = "put a file into the buffer " + buffer->member().name();
+  Result<std::unique_ptr<SharedFile>> opened = join(std::move(buffer), version, use, fd);
+  if (!opened) return Error{opened.code(), attempt + ": " + opened.message()};
+  if (use == Use::kRead) return opened;
+  SharedFile& file = *opened.value();
+  Member& member = file.buffer_->member();
+  // Without the lock: others may come and go. Who began to read a page before does not know that it
+  // may change.
+  constexpr uint64_t kNsMax = 10'000'000'000;
+  if (!Fills::wait_for_all(member, file.first_page_, file.pages_, kNsMax))
+    return base::system_error(ETIMEDOUT, attempt, "a page of it is being read for very long");
+  Heirs::wait_for_one(member, member.board().files[file.index_]);
+  return opened;
+}
+
+Result<std::unique_ptr<SharedFile>> SharedFile::join(std::shared_ptr<Buffer> buffer,
+                                                     const store::FileVersion& version, Use use,
+                                                     int fd) {
   Member& member = buffer->member();
   const Member::FilesLock lock(member);
-  if (!lock.is_held())
-    return base::system_error(ETIMEDOUT, "put a file into the buffer " + member.name(),
-                              "a member of it seems to stand still");
-  const std::string attempt = "put a file into the buffer " + member.name();
+  if (!lock.is_held()) return Error{ETIMEDOUT, "a member of it seems to stand still"};
   FileRecord* file = find(member, version);
-  if (file == nullptr && use == Use::kWrite && has_another(member, version))
-    return Error{EBUSY, attempt +
-                            ": other processes have it there as it was, with another size or "
-                            "time of change: let them unmap it first"};
+  if (file == nullptr && has_another(member, version, use))
+    return Error{EBUSY,
+                 "other processes have it there as it was, with another size or time of change: "
+                 "let them unmap it first"};
   if (file == nullptr && use == Use::kRead && version.is_fresh())
-    return Error{EBUSY, attempt + ": it has changed just now"};
+    return Error{EBUSY, "it has changed just now"};
   if (file == nullptr) file = make(member, version);
-  if (file == nullptr)
-    return base::system_error(ENFILE, "put a file into the buffer " + member.name(),
-                              "it has had too many files, or too large ones");
+  if (file == nullptr) return Error{ENFILE, "it has had too many files, or too large ones"};
   const uint32_t own = member.index();
   if ((file->members[own / 64].fetch_or(bit_of(own)) & bit_of(own)) != 0)
-    return Error{EBUSY, "put a file into the buffer " + member.name() +
-                            ": another runtime of this process has it there"};
+    return Error{EBUSY, "another runtime of this process has it there"};
   const auto index = static_cast<uint32_t>(file - member.board().files.data());
   OC_CHECK(index < kFilesMax);
   OC_CHECK(file->first_page % kAlignPages == 0 && file->pages != 0);
   std::unique_ptr<SharedFile> shared(
       new SharedFile(std::move(buffer), version, index, file->first_page, file->pages));
   if (use == Use::kRead) return shared;
-  Result<std::unique_ptr<Marks>> marks = Marks::open(member, *file);
+  Result<std::unique_ptr<Marks>> marks = Marks::open(member, *file, fd);
   if (!marks) {
     file->members[own / 64].fetch_and(~bit_of(own));
     shared->is_left_ = true;
-    return Error{marks.code(), attempt + ": " + marks.message()};
+    return Error{marks.code(), marks.message()};
   }
   shared->marks_ = std::move(marks).value();
-  // Who began to read a page before does not know that it may change.
-  constexpr uint64_t kNsMax = 10'000'000'000;
-  if (Fills::wait_for_all(member, file->first_page, file->pages, kNsMax)) return shared;
-  static_cast<void>(shared->marks_->close(false));
-  shared->marks_.reset();
-  file->members[own / 64].fetch_and(~bit_of(own));
-  shared->is_left_ = true;
-  return base::system_error(ETIMEDOUT, attempt, "a page of it is being read for very long");
+  return shared;
+}
+
+std::unique_ptr<SharedFile> SharedFile::inherit(std::shared_ptr<Buffer> buffer, uint32_t index) {
+  OC_CHECK(index < kFilesMax);
+  Member& member = buffer->member();
+  FileRecord& file = member.board().files[index];
+  const Member::FilesLock lock(member);
+  if (!lock.is_held() || file.state.load() == FileState::kFree || file.is_written.load() == 0 ||
+      Marks::has_writer(member, file))
+    return nullptr;
+  std::unique_ptr<SharedFile> shared(
+      new SharedFile(std::move(buffer), file.version, index, file.first_page, file.pages));
+  shared->is_left_ = true;  // what this member has of it otherwise stays as it is
+  Result<std::unique_ptr<Marks>> marks = Marks::open(member, file, -1);
+  if (!marks) return nullptr;
+  shared->marks_ = std::move(marks).value();
+  return shared;
 }
 
 // The last one that writes it says how the file is now: whoever comes finds what is in memory, if
@@ -192,9 +220,12 @@ uint64_t SharedFile::frame_page(uint64_t page) const {
   return first_page_ + page;
 }
 
+// Who comes to a file that is written must find what the others write.
 void SharedFile::close_to_others() {
+  FileRecord& file = buffer_->member().board().files[index_];
+  if (file.is_written.load() != 0) return;
   FileState open = FileState::kOpen;
-  buffer_->member().board().files[index_].state.compare_exchange_strong(open, FileState::kClosed);
+  file.state.compare_exchange_strong(open, FileState::kClosed);
 }
 
 bool SharedFile::block(uint64_t wait_ns) {

@@ -22,12 +22,17 @@ class SharedFile {
   enum class Use : uint8_t { kRead, kWrite };
   // Joins those who have the file in the buffer, if somebody has, or puts it there. Errors: ENFILE
   // (1024 files), EBUSY (this process has it already; it has changed just now, so that a further
-  // change could not be told; to write: others have it with another size), EUSERS (too many write
-  // it), ETIMEDOUT. Not the fault path.
+  // change could not be told; others have it as it was, or write it with another size), EUSERS (too
+  // many write it), ETIMEDOUT. `fd`: to write, the file. Not the fault path.
   static Result<std::unique_ptr<SharedFile>> open(std::shared_ptr<Buffer> buffer,
                                                   const store::FileVersion& version,
-                                                  Use use = Use::kRead);
-  // Whether other members write the file now: by the file alone their bytes are not to be had.
+                                                  Use use = Use::kRead, int fd = -1);
+  // To store what those wrote who have ended (Heir): end_writing() comes next. nullptr: somebody
+  // who lives writes it; or nothing is left to be stored, or no place for a writer; or a member
+  // stands still. Not the fault path.
+  static std::unique_ptr<SharedFile> inherit(std::shared_ptr<Buffer> buffer, uint32_t index);
+  // Whether other members write the file now, or have written what is not stored yet: by the file
+  // alone their bytes are not to be had.
   static bool is_written_by_others(Buffer& buffer, const store::FileVersion& version);
   // REQUIRES: nobody brings pages in any more; who writes has called end_writing().
   ~SharedFile();
@@ -72,6 +77,9 @@ class SharedFile {
         index_(index),
         first_page_(first_page),
         pages_(pages) {}
+  static Result<std::unique_ptr<SharedFile>> join(std::shared_ptr<Buffer> buffer,
+                                                  const store::FileVersion& version, Use use,
+                                                  int fd);
   void close_marks(int fd, bool is_locked, bool is_read_by_none);
 
   const std::shared_ptr<Buffer> buffer_;

@@ -67,6 +67,7 @@ Status SharedWriter::add(PageCache* cache) {
     }
   }
   caches_.push_back(cache);
+  shares_.store(Marks::writers_of_all(cache->shared->buffer().member().board()));
   return {};
 }
 
@@ -104,10 +105,10 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page) {
   }
 }
 
-// Of the limit, one part in so many, divided among those who write the file.
+// Of the limit, one part in so many, divided among those who write, for each file that they do.
 bool SharedWriter::is_over_share(const PageCache& cache, uint64_t part) const {
   const uint64_t limit_pages = SharedFiller::limit_bytes(cache) / kPage;
-  const uint64_t writers = std::max<uint64_t>(1, marks_of(cache).writers());
+  const uint64_t writers = std::max({1u, marks_of(cache).writers(), shares_.load()});
   // Pins have a limit of their own, and their pages do not become clean.
   const uint64_t own = cache.writes->own_pages.load(std::memory_order_relaxed),
                  pinned = cache.shared->buffer().member().record().pin_count.load();
@@ -304,6 +305,7 @@ void SharedWriter::run() {
     if (is_vain || !is_any_over_share()) os::wait_between_processes(&requests, heard, kPeriodNs);
     const uint32_t now = requests.load(std::memory_order_seq_cst);
     const bool is_asked = now != heard;
+    shares_.store(Marks::writers_of_all(buffer_->member().board()));
     heard = now;
     bool is_any_stored = false;
     for (size_t i = 0;; ++i) {

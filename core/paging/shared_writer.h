@@ -71,6 +71,7 @@ class SharedWriter {
   std::vector<PageCache*> caches_;               // with the lock
   std::atomic<PageCache*> at_work_on_{nullptr};  // the thread
   std::atomic<uint64_t> cleaned_{0};             // pages
+  std::atomic<uint32_t> shares_{1};              // writers of all files, some time ago
   std::atomic<uint32_t> is_ending_{0};
   buffer::Buffer* buffer_ = nullptr;  // of all of them
   std::thread thread_;

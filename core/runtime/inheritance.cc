@@ -34,22 +34,22 @@ constinit os::Lock attaching;
 constinit std::atomic<uint64_t> replaced{0};
 
 // The runtime of this process that stands in for one of its parent's.
-struct Heir {
+struct StandIn {
   std::weak_ptr<Runtime::Impl> runtime;  // it ends with its last region
   Status why_none;                       // it could not be started, and is not tried again
 };
 // Of one process: a child of it has others. REQUIRES for all use: the lock.
-struct Heirs {
+struct StandIns {
   uint32_t generation = 0;
-  std::map<const Runtime::Impl*, Heir> of;
+  std::map<const Runtime::Impl*, StandIn> of;
 };
-Heirs* heirs = nullptr;
+StandIns* stand_ins = nullptr;
 
-Heir& heir_of(const Runtime::Impl& parents) {
+StandIn& stand_in_of(const Runtime::Impl& parents) {
   OC_ASSERT(attaching.is_held());
-  if (heirs == nullptr || heirs->generation != os::process_generation())
-    heirs = new Heirs{os::process_generation(), {}};  // the other is its parent's, and stays
-  return heirs->of[&parents];
+  if (stand_ins == nullptr || stand_ins->generation != os::process_generation())
+    stand_ins = new StandIns{os::process_generation(), {}};  // the other is its parent's, and stays
+  return stand_ins->of[&parents];
 }
 
 // As the parent's was started, but for what is kept about a run, which is the parent's.
@@ -63,20 +63,21 @@ RuntimeOptions options_after(const Runtime::Impl& parents) {
 }
 
 Result<std::shared_ptr<Runtime::Impl>> runtime_after(const Runtime::Impl& parents) {
-  Heir& heir = heir_of(parents);
-  if (!heir.why_none.ok()) return heir.why_none.error();
-  if (std::shared_ptr<Runtime::Impl> known = heir.runtime.lock(); known != nullptr) return known;
+  StandIn& stand_in = stand_in_of(parents);
+  if (!stand_in.why_none.ok()) return stand_in.why_none.error();
+  if (std::shared_ptr<Runtime::Impl> known = stand_in.runtime.lock(); known != nullptr)
+    return known;
   OC_CHECK(parents.shared_buffer != nullptr);
   if (!parents.shared_buffer->member().is_found_by_name())
-    return heir.why_none = Error{EACCES,
-                                 "its buffer is not found from here (another user, another "
-                                 "root, or its file was removed)"},
-           heir.why_none.error();
+    return stand_in.why_none = Error{EACCES,
+                                     "its buffer is not found from here (another user, another "
+                                     "root, or its file was removed)"},
+           stand_in.why_none.error();
   auto started = Runtime::Impl::start(options_after(parents), parents.has_own_budget_beside);
   if (started)
-    heir.runtime = started.value();
+    stand_in.runtime = started.value();
   else
-    heir.why_none = started.error();
+    stand_in.why_none = started.error();
   return started;
 }
 

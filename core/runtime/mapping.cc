@@ -12,6 +12,7 @@
 #include "core/region/address_map.h"
 #include "core/region/view_pool.h"
 #include "core/runtime/inheritance.h"
+#include "core/runtime/map_checks.h"
 #include "core/runtime/overlay.h"
 #include "core/runtime/runtime_impl.h"
 
@@ -22,59 +23,18 @@ using base::kPageBytesMax;
 using base::kSystemPage;
 using base::round_up;
 using paging::PageCache;
+using runtime::check_map;
+using runtime::check_size;
+using runtime::kNoZeros;
+using runtime::refuse;
 
 namespace {
-
-Error refuse(int code, const std::string& uri, const std::string& why) {
-  return {code, "map " + uri + ": " + why};
-}
-
-constexpr const char* kNoZeros =
-    "on_error=zero with write access: zeros that stand for bytes which could not be read would be "
-    "stored in their place. Map it read-only, or with on_error=signal or abort";
 
 // The store's identity, or its address if it has none.
 std::string key_of(const Store& store) {
   const std::string identity = store.identity();
   if (!identity.empty()) return identity;
   return "object " + std::to_string(reinterpret_cast<uintptr_t>(&store));
-}
-
-Status check_size(const std::string& uri, const MapOptions& o) {
-  constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46, kOffsetMax = uint64_t{1} << 62;
-  if (o.size_bytes > kRegionBytesMax || o.reserve_bytes > kRegionBytesMax)
-    return refuse(EINVAL, uri, "more than 64 TiB of addresses: map a part of it");
-  if (o.offset > kOffsetMax) return refuse(EINVAL, uri, "an offset past 4 EiB");
-  return {};
-}
-
-// Checks the numbers, independent of the store.
-Status check_map(const std::string& uri, const MapOptions& o, uint64_t store_bytes, bool is_lent) {
-  if (o.offset % kSystemPage != 0)
-    return refuse(EINVAL, uri, "offset " + std::to_string(o.offset) + " is no multiple of 4096");
-  if (o.page_bytes != 0 && (!base::is_power_of_two(o.page_bytes) || o.page_bytes < kSystemPage ||
-                            o.page_bytes > kPageBytesMax))
-    return refuse(EINVAL, uri,
-                  "pages of " + std::to_string(o.page_bytes) +
-                      " bytes: a power of two from 4 KiB to 16 MiB will do");
-  if (o.offset > store_bytes && is_lent) return {};  // the region shows nothing yet
-  if (o.offset > store_bytes)
-    return refuse(EINVAL, uri,
-                  "offset " + std::to_string(o.offset) + " is past the end at " +
-                      std::to_string(store_bytes));
-  const uint64_t room_bytes = store_bytes - o.offset;
-  if (o.access == Access::kReadWrite && o.size_bytes > round_up(room_bytes, kSystemPage))
-    return refuse(EINVAL, uri,
-                  format_bytes(o.size_bytes) + " from offset " + std::to_string(o.offset) +
-                      ", but the store ends at " + std::to_string(store_bytes) +
-                      ": map less, or create or grow it (may_create)");
-  if (o.reserve_bytes != 0 && o.reserve_bytes < o.size_bytes)
-    return refuse(EINVAL, uri, "reserve_bytes is smaller than the size");
-  if (reinterpret_cast<uint64_t>(o.address) % kSystemPage != 0)
-    return refuse(EINVAL, uri, "the address is no multiple of 4096");
-  if (o.access != Access::kReadOnly && o.on_error == OnError::kZeroFill)
-    return refuse(EINVAL, uri, kNoZeros);
-  return {};
 }
 
 }  // namespace
@@ -97,11 +57,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   } const settle{*this, key_of(*store)};
   if (o.access == Access::kReadWrite)
     if (Status s = claim(*store, uri); !s) return s.error();
-  if (o.may_create && o.access == Access::kReadWrite &&
-      o.offset + o.size_bytes > store->size_bytes())
-    if (const int r = store->resize(o.offset + o.size_bytes); r != 0)
-      return base::system_error(
-          r, "make " + uri + " larger, to " + format_bytes(o.offset + o.size_bytes));
+  if (Status s = enlarge(*store, uri, o); !s) return s.error();
   if (Status s = check_map(uri, o, store->size_bytes(), lent != nullptr); !s) return s.error();
   if (o.size_bytes == 0 && lent == nullptr) o.size_bytes = store->size_bytes() - o.offset;
   if (Status s = check_size(uri, o); !s) return s.error();
@@ -148,6 +104,16 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   runtime::Inheritance::note_mapped(*region);
   learn_by_option(*region);
   return region;
+}
+
+// As large as the region, if it may be.
+Status Runtime::Impl::enlarge(Store& store, const std::string& uri, const MapOptions& o) const {
+  const uint64_t bytes = o.offset + o.size_bytes;
+  if (!o.may_create || o.access != Access::kReadWrite || bytes <= store.size_bytes()) return {};
+  if (Status s = may_resize(store, bytes); !s) return refuse(s.code(), uri, s.message());
+  const int result = store.resize(bytes);
+  if (result == 0) return {};
+  return base::system_error(result, "make " + uri + " larger, to " + format_bytes(bytes));
 }
 
 // The cache of the store: an existing one with the same bytes, or a new one.

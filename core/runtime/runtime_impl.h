@@ -151,6 +151,9 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   Result<bool> try_to_share(paging::PageCache& cache, const MapOptions& options, const Lent* lent,
                             const runtime::Mechanism& mechanism) const;
   void leave_shared(paging::PageCache& cache) const;
+  // EBUSY: others write it in the buffer, with the size that it has.
+  Status may_resize(const Store& store, uint64_t bytes) const;
+  Status enlarge(Store& store, const std::string& uri, const MapOptions& options) const;
   Status take_private_memory();
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                        const MapOptions& options, uint64_t end_bytes,

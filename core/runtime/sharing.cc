@@ -24,8 +24,11 @@ namespace {
 constexpr uint64_t kWaitNs = 2'000'000'000;  // for room that others make
 
 // nullptr: its bytes are in no file.
+const store::FileStore* file_of(const Store& store) {
+  return dynamic_cast<const store::FileStore*>(&store);
+}
 const store::FileStore* file_of(const paging::PageCache& cache) {
-  return dynamic_cast<const store::FileStore*>(cache.store.load());
+  return file_of(*cache.store.load());
 }
 
 // Others may have it by its name, and it stays as large as it is.
@@ -103,8 +106,9 @@ Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& 
   if (!source) return source.error();
   if (Status s = sources->guard(chosen.delivery == Delivery::kMessages, is_written); !s) return s;
   using Use = buffer::SharedFile::Use;
-  Result<std::unique_ptr<buffer::SharedFile>> shared = buffer::SharedFile::open(
-      shared_buffer, version.value(), is_written ? Use::kWrite : Use::kRead);
+  Result<std::unique_ptr<buffer::SharedFile>> shared =
+      buffer::SharedFile::open(shared_buffer, version.value(),
+                               is_written ? Use::kWrite : Use::kRead, file_of(cache)->descriptor());
   if (!shared) return shared.error();
   if (is_written) cache.writes = std::make_unique<paging::SharedWrites>();
   cache.shared = std::move(shared).value();
@@ -132,6 +136,15 @@ Result<bool> Runtime::Impl::try_to_share(paging::PageCache& cache, const MapOpti
                  "reserve, no checkpoints), or by a runtime without a buffer, which sees what is "
                  "stored"};
   return false;
+}
+
+Status Runtime::Impl::may_resize(const Store& store, uint64_t bytes) const {
+  if (shared_buffer == nullptr || file_of(store) == nullptr || bytes <= store.size_bytes())
+    return {};
+  const Result<store::FileVersion> version = file_of(store)->version();
+  if (version && buffer::SharedFile::is_written_by_others(*shared_buffer, version.value()))
+    return Error{EBUSY, "other processes write it in this buffer, and its size stays meanwhile"};
+  return {};
 }
 
 // REQUIRES: nobody maps it here any more.

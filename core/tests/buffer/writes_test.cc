@@ -107,6 +107,37 @@ TEST_P(WritesTogether, ManyProcessesLoseNoAddition) {
   EXPECT_EQ(sum, kProcesses * kAdditions);
 }
 
+// What is written cannot leave: so it must not fill the limit, however many files it is of.
+TEST_P(WritesTogether, SeveralFilesAtOnceStayWithinTheLimit) {
+  constexpr uint64_t kFiles = 5, kPages = kLimit / kPage;
+  Job job(kPages);
+  for (uint64_t i = 0; i < kFiles; ++i)
+    std::filesystem::copy_file(job.path(), job.path() + std::to_string(i));
+  const auto word = [](uint64_t file, uint64_t page) { return mix(file * kPages + page + 7); };
+  EXPECT_EQ(job.end(begin(job, Access::kReadOnly,
+                          [&](Runtime& runtime, Region& reader) {
+                            std::vector<Region> regions;
+                            for (uint64_t i = 0; i < kFiles; ++i) {
+                              auto region = runtime.map(job.path() + std::to_string(i), to_write());
+                              if (!region) return kNoRegion;
+                              regions.push_back(std::move(region).value());
+                            }
+                            for (uint64_t page = 0; page < kPages; ++page) {
+                              for (uint64_t i = 0; i < kFiles; ++i)
+                                cells(regions[i])[page * 512 + 9].store(word(i, page));
+                              if (!job.is_right(reader, mix(page) % kPages, page)) return kWrong;
+                              if (Job::facts().used_bytes > kLimit) return kLeak;
+                            }
+                            return 0;
+                          })),
+            0);
+  for (uint64_t i = 0; i < kFiles; ++i) {
+    const std::vector<uint64_t> stored = words_of(job.path() + std::to_string(i));
+    for (uint64_t page = 0; page < kPages; ++page)
+      ASSERT_EQ(stored[page * 512 + 9], word(i, page)) << i << " " << page;
+  }
+}
+
 TEST_P(WritesTogether, AForkedChildWritesItsParentsRegion) {
   Job job(64);
   EXPECT_EQ(job.end(begin(job, Access::kReadWrite,
@@ -205,6 +236,7 @@ TEST_P(WritesTogether, AnotherSizeIsRefusedWhileOthersHaveIt) {
     return region.code() == EBUSY ? 0 : kWrong;
   })),
             0);
+  EXPECT_EQ(std::filesystem::file_size(job.path()), job.file_bytes());
   shared.gate.store(1);
   EXPECT_EQ(job.end(writer), 0);
 }

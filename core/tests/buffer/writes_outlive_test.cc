@@ -1,0 +1,199 @@
+// What processes wrote outlives them, if somebody is left in the buffer, whether it has mapped the
+// file or not; and nobody finds less of a file than those who write it.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/tests/buffer/cells.h"
+#include "core/tests/buffer/writes.h"
+
+namespace outcore {
+namespace {
+
+using namespace scene;
+
+using namespace of_job;
+
+class WritesOutlive : public of_job::Writes {
+ protected:
+  // A process that is in the buffer and maps nothing, until the job is over.
+  static pid_t begin_holder(Job& job) {
+    const pid_t holder = job.begin([&job] {
+      auto held = HeldBuffer::hold("job", kLimit);
+      if (!held) return std::fprintf(stderr, "%s\n", held.message().c_str()), kNoRuntime;
+      job.shared().touches.store(1);
+      wait_for(job.shared().is_over, 1);
+      return 0;
+    });
+    while (job.shared().touches.load() == 0) ::sched_yield();
+    return holder;
+  }
+  // Until the word is stored; false: it takes too long.
+  static bool is_stored_soon(const Job& job, uint64_t i, uint64_t value) {
+    const uint64_t start_ns = base::now_ns();
+    while (words_of(job.path())[i] != value)
+      if (base::now_ns() - start_ns > 20'000'000'000) return false;
+    return true;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(By, WritesOutlive,
+                         testing::Values(Delivery::kInThread, Delivery::kMessages),
+                         name_of_delivery);
+
+TEST_P(WritesOutlive, AKilledWritersBytesAreStoredByWhoHasNotMappedTheFile) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t holder = begin_holder(job);
+  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    for (uint64_t page = 0; page < 64; ++page) cells(region)[page * 512 + 3].store(page + 1000);
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 9);
+    return 0;
+  });
+  wait_for(shared.arrived, 1);
+  job.kill(writer);
+  for (uint64_t page = 0; page < 64; ++page)
+    ASSERT_TRUE(is_stored_soon(job, page * 512 + 3, page + 1000)) << page;
+  for (uint64_t page = 0; page < 64; ++page)
+    ASSERT_EQ(words_of(job.path())[page * 512 + 4], Job::word(page * 512 + 4)) << page;
+  shared.is_over.store(1);
+  EXPECT_EQ(job.end(holder), 0);
+}
+
+// Whoever comes before they are stored finds them in memory.
+TEST_P(WritesOutlive, WhoComesAfterAKillSeesWhatWasWritten) {
+  for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+    Job job(64);
+    auto& shared = job.shared();
+    const pid_t holder = begin_holder(job);
+    const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+      cells(region)[512].store(42);
+      shared.arrived.fetch_add(1);
+      wait_for(shared.gate, 9);
+      return 0;
+    });
+    wait_for(shared.arrived, 1);
+    job.kill(writer);
+    EXPECT_EQ(as_member(job, access,
+                        [](Runtime&, Region& region) {
+                          return cells(region)[512].load() == 42 ? 0 : kWrong;
+                        }),
+              0);
+    shared.is_over.store(1);
+    EXPECT_EQ(job.end(holder), 0);
+    EXPECT_TRUE(is_stored_soon(job, 512, 42));
+  }
+}
+
+// The last one in the buffer does what is left to do before it goes.
+TEST_P(WritesOutlive, WhoHoldsTheBufferStoresBeforeItEnds) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t holder = begin_holder(job);
+  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    cells(region)[512].store(42);
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 9);
+    return 0;
+  });
+  wait_for(shared.arrived, 1);
+  job.kill(writer);
+  shared.is_over.store(1);
+  EXPECT_EQ(job.end(holder), 0);
+  EXPECT_EQ(words_of(job.path())[512], 42u);
+}
+
+TEST_P(WritesOutlive, KillsOfAllWritersLoseNothing) {
+  const char* const asked = std::getenv("OUTCORE_KILLS");
+  const uint64_t rounds = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 8;
+  Job job(Cells::kPages);
+  auto& shared = job.shared();
+  const Cells all(job);
+  EXPECT_EQ(as_member(job, Access::kReadWrite,
+                      [&](Runtime&, Region& region) { return all.clear(region); }),
+            0);
+  const pid_t holder = begin_holder(job);
+  for (uint64_t round = 0; round < rounds; ++round) {
+    std::vector<pid_t> writers;
+    for (uint64_t w = 0; w < Cells::kWriters; ++w)
+      writers.push_back(begin(job, Access::kReadWrite, [&all, w](Runtime&, Region& region) {
+        return all.write(region, w);
+      }));
+    const uint64_t until = shared.touches.load() + 500 + mix(round) % 3000;
+    while (shared.touches.load() < until) ::sched_yield();
+    for (const pid_t writer : writers) ::kill(writer, SIGKILL);
+    for (const pid_t writer : writers) ASSERT_EQ(job.end(writer), -SIGKILL) << "it ended by itself";
+  }
+  shared.is_over.store(1);
+  EXPECT_EQ(job.end(holder), 0);  // and stores what the last ones wrote
+  EXPECT_EQ(all.complaint(words_of(job.path())), "");
+}
+
+// As `outcore serve` does when somebody opens the file for writing, who may be in the same buffer.
+TEST_P(WritesOutlive, NobodyMakesASecondMemoryOfAFileThatIsGivenUp) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t holder = job.begin([&] {
+    auto held = HeldBuffer::hold("job", kLimit);
+    if (!held) return kNoRuntime;
+    const int fd = ::open(job.path().c_str(), O_RDONLY);
+    auto file = held.value().hold_file(fd);
+    if (!file) return kNoRegion;
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    file.value().close_to_others();
+    shared.gate.store(2);
+    wait_for(shared.gate, 3);
+    return 0;
+  });
+  wait_for(shared.arrived, 1);
+  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    cells(region)[512].store(42);
+    shared.gate.store(1);
+    wait_for(shared.gate, 3);
+    return 0;
+  });
+  wait_for(shared.gate, 2);
+  for (const Access access : {Access::kReadOnly, Access::kReadWrite})
+    EXPECT_EQ(as_member(job, access,
+                        [](Runtime&, Region& region) {
+                          return cells(region)[512].load() == 42 ? 0 : kWrong;
+                        }),
+              0);
+  shared.gate.store(3);
+  EXPECT_EQ(job.end(writer), 0);
+  EXPECT_EQ(job.end(holder), 0);
+  EXPECT_EQ(words_of(job.path())[512], 42u);
+}
+
+// Who has it from before sees what was there before: so nobody writes it meanwhile.
+TEST_P(WritesOutlive, NobodyWritesAFileThatOthersHaveAsItWas) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t holder = job.begin([&] {
+    auto held = HeldBuffer::hold("job", kLimit);
+    if (!held) return kNoRuntime;
+    const int fd = ::open(job.path().c_str(), O_RDONLY);
+    auto file = held.value().hold_file(fd);
+    if (!file) return kNoRegion;
+    file.value().close_to_others();
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    return 0;
+  });
+  wait_for(shared.arrived, 1);
+  const auto code_to_write = [&] {
+    auto runtime = Runtime::start(options());
+    return runtime ? runtime.value().map(job.path(), to_write()).code() : kNoRuntime;
+  };
+  EXPECT_EQ(job.end(job.begin(code_to_write)), EBUSY);
+  shared.gate.store(1);
+  EXPECT_EQ(job.end(holder), 0);
+  EXPECT_EQ(job.end(job.begin(code_to_write)), 0);
+}
+
+}  // namespace
+}  // namespace outcore
