@@ -122,6 +122,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Ends the recording: the record, as one line. Once.
   std::string record_of(recording::Recorder& of, const Metrics& metrics) const;
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
+  // EBUSY: others write it in the buffer, with the size that it has.
+  Status may_resize(const Store& store, uint64_t bytes) const;
 
   // Learnt starts: learning.cc. Brings in ahead what the profile has of the bytes [from, to) of the
   // region's store, and records from now on. REQUIRES: the mapping lock. Errors: see Region::learn.
@@ -151,8 +153,6 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   Result<bool> try_to_share(paging::PageCache& cache, const MapOptions& options, const Lent* lent,
                             const runtime::Mechanism& mechanism) const;
   void leave_shared(paging::PageCache& cache) const;
-  // EBUSY: others write it in the buffer, with the size that it has.
-  Status may_resize(const Store& store, uint64_t bytes) const;
   Status enlarge(Store& store, const std::string& uri, const MapOptions& options) const;
   Status take_private_memory();
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
