@@ -62,6 +62,7 @@ struct MemberRecord {
   // A guess that saves asking for the lock: it was taken once.
   std::atomic<uint32_t> is_joined;
   std::atomic<uint32_t> is_holding;  // it is there for others (HeldBuffer)
+  std::atomic<uint32_t> is_leaving;  // others are to store what killed ones have written (Heirs)
   // Odd while this member takes pages out of the memory file; it changes each time.
   std::atomic<uint32_t> punching;
   std::atomic<uint64_t> reserved_pages;  // of fills under way

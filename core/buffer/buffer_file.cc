@@ -12,27 +12,27 @@ uint64_t inode_of(int fd) {
   return ::fstat(fd, &about) == 0 ? about.st_ino : 0;
 }
 
+namespace {
+
 // Not before it is known what it is: to open a terminal or a pipe has effects.
-int open_of_process(int32_t process, int of, int flags,
-                    const std::function<bool(const struct stat&)>& is_it) {
-  const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(of);
+int open_if(const std::string& path, uint64_t inode) {
   struct stat about;
-  if (::stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode) || !is_it(about)) return -1;
-  const int fd = os::open_to_lock(AT_FDCWD, path.c_str(), flags | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0 || (::fstat(fd, &about) == 0 && is_it(about))) return fd;
+  if (::stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_ino != inode)
+    return -1;
+  const int fd = os::open_to_lock(AT_FDCWD, path.c_str(), O_RDWR | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 || inode_of(fd) == inode) return fd;
   os::close_locked(fd);
   return -1;
 }
 
+}  // namespace
+
 // A process of another PID namespace, or one that took the number of a dead one, has others.
 MemoryFiles open_memory_of(const Header& header, const Slot& slot) {
-  const auto open = [&](int fd, uint64_t inode) {
-    return open_of_process(slot.process, fd, O_RDWR,
-                           [inode](const struct stat& about) { return about.st_ino == inode; });
-  };
-  MemoryFiles files{open(slot.board_fd, header.board_inode),
-                    open(slot.frames_fd, header.frames_inode),
-                    open(slot.marks_fd, header.marks_inode)};
+  const std::string of = "/proc/" + std::to_string(slot.process) + "/fd/";
+  MemoryFiles files{open_if(of + std::to_string(slot.board_fd), header.board_inode),
+                    open_if(of + std::to_string(slot.frames_fd), header.frames_inode),
+                    open_if(of + std::to_string(slot.marks_fd), header.marks_inode)};
   if (files.are_there()) return files;
   files.close();
   return {};

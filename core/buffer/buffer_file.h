@@ -2,10 +2,7 @@
 // fault path.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "core/buffer/board.h"
@@ -45,11 +42,6 @@ int write_to(int fd, uint64_t offset, const T& from) {
 }
 
 uint64_t inode_of(int fd);  // 0: not known
-
-// What a process has open as `of`, opened anew, if it is what it is taken for. To be closed by
-// os::close_locked(). -1 or another error: it cannot be had.
-int open_of_process(int32_t process, int of, int flags,
-                    const std::function<bool(const struct stat&)>& is_it);
 
 // The memory files of a member's process; -1: they cannot be had.
 struct MemoryFiles {

@@ -5,7 +5,8 @@
 // writer's own, opened anew by /proc while the writer lives (which the kernel permits to the same
 // user alone). No path is opened. Once all writers of a file have ended, one member becomes a
 // writer, stores the pages that they have marked, and says how the file is then
-// (SharedFile::end_writing). What cannot be stored stays in memory, and is tried again.
+// (SharedFile::end_writing). What cannot be stored stays in memory, and is tried again. Who ends
+// leaves this to others who have the file, or does it before it goes.
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@
 #include <thread>
 
 #include "core/buffer/board.h"
+#include "core/os/own_table.h"
 #include "outcore/result.h"
 
 namespace outcore::buffer {
@@ -26,8 +28,7 @@ class SharedFile;
 class Heir {
  public:
   explicit Heir(Buffer& buffer) : buffer_(buffer) {}  // REQUIRES: it lives longer
-  // Stores what nobody else could store, and ends the thread.
-  ~Heir();
+  ~Heir();                                            // ends the thread
   Heir(const Heir&) = delete;
   Heir& operator=(const Heir&) = delete;
 
@@ -37,22 +38,30 @@ class Heir {
   // A file that others write.
   struct Held {
     uint64_t first_page = 0;  // of the record: no other file ever has it
-    int fd = -1;              // to read: opened for writing it would be in others' way
+    int fd = -1;              // in the thread's own table
     uint64_t failed_ns = 0;   // when it could not be stored
     bool is_told = false;     // that it could not
   };
 
+  // All of these are the thread's.
   void run();
-  void look();
+  bool fetch(const os::OwnTable& table) const;
+  void look(bool is_last);
+  void hold_all();
+  void hold(uint32_t index);
   void let_go(uint32_t index);
-  bool hold(uint32_t index);
+  bool is_others_to_store(uint32_t index) const;
+  void wait_for_others(uint32_t index) const;
   void inherit(uint32_t index, Held& held);
-  int store(SharedFile& file, int fd);
+  int store(SharedFile& file, uint32_t index, int fd);
   int store_page(const SharedFile& file, int fd, uint64_t page);
+  void tell(const Held& held, int error) const;
 
   Buffer& buffer_;
+  const os::OwnTable* table_ = nullptr;
   std::map<uint32_t, Held> held_;         // by the record's number
   std::array<std::byte, kPage> bytes_{};  // of the page that is being stored
+  uint32_t heard_ = 0;                    // of Board::heir_requests
   std::atomic<uint32_t> is_ending_{0};
   std::thread thread_;
 };

@@ -22,10 +22,17 @@ class Heirs {
   static bool has(const FileRecord& file, uint32_t member) {
     return (file.heirs[member / 64].load() >> (member % 64) & 1) != 0;
   }
-  // Whether one of them lives, but for `but`.
-  static bool has_living(const Member& member, const FileRecord& file, uint32_t but = kMembersMax) {
+  // Whether one of them lives; and is about to stay, but for `but`.
+  static bool has_living(const Member& member, const FileRecord& file) {
     for (uint32_t i = 0; i < kMembersMax; ++i)
-      if (i != but && has(file, i) && member.is_alive(i)) return true;
+      if (has(file, i) && member.is_alive(i)) return true;
+    return false;
+  }
+  static bool has_staying(const Member& member, const FileRecord& file, uint32_t but) {
+    for (uint32_t i = 0; i < kMembersMax; ++i)
+      if (i != but && has(file, i) && member.board().members[i].is_leaving.load() == 0 &&
+          member.is_alive(i))
+        return true;
     return false;
   }
   static bool is_alone(const Member& member) {
@@ -35,15 +42,20 @@ class Heirs {
     return true;
   }
 
+  // They look at once what is written.
+  static void ring(Member& member) {
+    std::atomic<uint32_t>& requests = member.board().heir_requests;
+    requests.fetch_add(1, std::memory_order_seq_cst);
+    os::wake_between_processes(&requests);
+  }
+
   // This member is about to write the file: tells the others, and waits until one of them could
   // store it; for as long as that takes where they run, and no longer.
   static void wait_for_one(Member& member, const FileRecord& file) {
     constexpr uint64_t kNsMax = 50'000'000;
-    std::atomic<uint32_t>& requests = member.board().heir_requests;
-    requests.fetch_add(1, std::memory_order_seq_cst);
-    os::wake_between_processes(&requests);
+    ring(member);
     const uint64_t start_ns = os::now_ns();
-    while (!has_living(member, file, member.index()) && os::now_ns() - start_ns < kNsMax &&
+    while (!has_staying(member, file, member.index()) && os::now_ns() - start_ns < kNsMax &&
            !is_alone(member)) {
       constexpr timespec kPause{0, 50'000};
       ::nanosleep(&kPause, nullptr);

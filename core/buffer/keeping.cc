@@ -128,13 +128,13 @@ void Keeping::forget_files() {
       if (!lock.is_held()) return;
       if (file.state.load() == FileState::kFree || !is_without_members()) continue;
       file.state.store(FileState::kClosed);  // nobody joins: it is ours alone
+      // Nobody is left who could store what is marked, and nobody begins to (Heir).
+      if (file.is_written.exchange(0) != 0) board.written_files.fetch_sub(1);
+      for (std::atomic<uint64_t>& writer : file.writers) writer.store(0);
+      for (std::atomic<uint64_t>& heirs : file.heirs) heirs.store(0);
     }
     forget(i);
     puncher_.punch_range(file.first_page, file.pages);
-    // Nobody is left who could store what is marked.
-    if (file.is_written.exchange(0) != 0) board.written_files.fetch_sub(1);
-    for (std::atomic<uint64_t>& writer : file.writers) writer.store(0);
-    for (std::atomic<uint64_t>& heirs : file.heirs) heirs.store(0);
     file.state.store(FileState::kFree);
   }
 }

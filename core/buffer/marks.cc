@@ -11,6 +11,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/buffer/heirs.h"
 #include "core/os/file_calls.h"
 
 namespace outcore::buffer {
@@ -18,6 +19,11 @@ namespace {
 
 // No member has this number: the first in a place has generation 1.
 constexpr Writer kEnded{1};
+constexpr int32_t kInheriting = -1;  // in the place of a writer's descriptor
+
+bool is_alive(const Member& member, Writer writer) {
+  return writer.is_any() && writer.index() < kMembersMax && member.is_alive(writer);
+}
 
 uint32_t writers_of(const FileRecord& file) {
   return static_cast<uint32_t>(
@@ -34,29 +40,53 @@ Result<std::unique_ptr<Marks>> Marks::open(Member& member, FileRecord& file, int
     if (!file.writers[slot].compare_exchange_strong(nobody, member.as_writer().bits())) continue;
     file.writer_fds[slot].store(fd + 1);
     std::unique_ptr<Marks> marks(new Marks(member, file, slot));
-    void* const at = ::mmap(nullptr, base::round_up(file.pages * sizeof(uint64_t), kPage),
-                            PROT_READ | PROT_WRITE, MAP_SHARED, member.marks_fd(),
-                            static_cast<off_t>(file.first_page * sizeof(uint64_t)));
-    if (at == MAP_FAILED) {
-      const int error = errno;
-      file.writers[slot].store(0);
-      marks->is_closed_ = true;
-      return base::system_error(error, "map the marks of written pages", "raise vm.max_map_count");
-    }
-    ::madvise(at, base::round_up(file.pages * sizeof(uint64_t), kPage), MADV_DONTFORK);
-    ::madvise(at, base::round_up(file.pages * sizeof(uint64_t), kPage), MADV_DONTDUMP);
-    marks->words_ = static_cast<std::atomic<uint64_t>*>(at);
-    // Never too low, whoever dies here.
-    member.board().written_files.fetch_add(1);
-    if (file.is_written.exchange(1) != 0) member.board().written_files.fetch_sub(1);
+    if (Status s = marks->map(); !s) return s.error();
     return marks;
   }
   return Error{EUSERS, std::to_string(kWritersMax) + " processes write it already"};
 }
 
+Result<std::unique_ptr<Marks>> Marks::open_to_inherit(Member& member, FileRecord& file) {
+  Result<std::unique_ptr<Marks>> opened = open(member, file, kInheriting - 1);
+  if (opened || opened.code() != EUSERS) return opened;
+  for (uint32_t slot = 0; slot < kWritersMax; ++slot) {
+    uint64_t bits = file.writers[slot].load();
+    if (is_alive(member, Writer(bits)) ||
+        !file.writers[slot].compare_exchange_strong(bits, member.as_writer().bits()))
+      continue;
+    file.writer_fds[slot].store(kInheriting);
+    std::unique_ptr<Marks> marks(new Marks(member, file, slot));
+    if (Status s = marks->map(); !s) return s.error();
+    marks->clear_storing(marks->own_bit());
+    return marks;
+  }
+  return opened;
+}
+
+Status Marks::map() {
+  const size_t bytes = base::round_up(pages_ * sizeof(uint64_t), kPage);
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, member_.marks_fd(),
+                          static_cast<off_t>(file_.first_page * sizeof(uint64_t)));
+  if (at == MAP_FAILED) {
+    const int error = errno;
+    // Another may have been in its place, and marked pages.
+    file_.writer_fds[slot_].store(0);
+    file_.writers[slot_].store(file_.is_written.load() != 0 ? kEnded.bits() : 0);
+    is_closed_ = true;
+    return base::system_error(error, "map the marks of written pages", "raise vm.max_map_count");
+  }
+  ::madvise(at, bytes, MADV_DONTFORK);
+  ::madvise(at, bytes, MADV_DONTDUMP);
+  words_ = static_cast<std::atomic<uint64_t>*>(at);
+  // Never too low, whoever dies here.
+  member_.board().written_files.fetch_add(1);
+  if (file_.is_written.exchange(1) != 0) member_.board().written_files.fetch_sub(1);
+  return {};
+}
+
 Marks::~Marks() {
   OC_CHECK(is_closed_);
-  if (words_ != nullptr) ::munmap(words_, base::round_up(file_.pages * sizeof(uint64_t), kPage));
+  if (words_ != nullptr) ::munmap(words_, base::round_up(pages_ * sizeof(uint64_t), kPage));
 }
 
 bool Marks::close(bool may_end) {
@@ -74,7 +104,7 @@ bool Marks::close(bool may_end) {
 }
 
 std::atomic<uint64_t>& Marks::word(uint64_t page) const {
-  OC_ASSERT(page < file_.pages);
+  OC_ASSERT(page < pages_);
   return words_[page];
 }
 
@@ -94,10 +124,9 @@ bool Marks::is_stale(uint64_t storing) const {
   OC_ASSERT(storing != 0 && storing <= kWritersMax);
   const uint32_t slot = static_cast<uint32_t>(storing) - 1;
   if (slot == slot_) return false;
-  const Writer writer(file_.writers[slot].load());
   // One that was taken on stores by the number of who did so.
-  if ((adopted_.load() >> slot & 1) != 0 || !writer.is_any()) return true;
-  return writer.index() >= kMembersMax || !member_.is_alive(writer);
+  return (adopted_.load() >> slot & 1) != 0 ||
+         !is_alive(member_, Writer(file_.writers[slot].load()));
 }
 
 bool Marks::begin_storing(uint64_t page) {
@@ -123,7 +152,7 @@ bool Marks::end_storing(uint64_t page, uint64_t clean_bits) {
 
 bool Marks::next_group(uint64_t from, uint64_t* first, uint64_t* end) const {
   const auto base = static_cast<off_t>(file_.first_page * sizeof(uint64_t));
-  const auto limit = base + static_cast<off_t>(file_.pages * sizeof(uint64_t));
+  const auto limit = base + static_cast<off_t>(pages_ * sizeof(uint64_t));
   const off_t begin = base + static_cast<off_t>(from * sizeof(uint64_t));
   if (begin >= limit) return false;
   const off_t data = ::lseek(member_.marks_fd(), begin, SEEK_DATA);
@@ -135,26 +164,27 @@ bool Marks::next_group(uint64_t from, uint64_t* first, uint64_t* end) const {
 }
 
 bool Marks::adopt() {
+  uint64_t found = 0;
   for (uint32_t slot = 0; slot < kWritersMax; ++slot) {
     uint64_t bits = file_.writers[slot].load();
     const Writer writer(bits);
-    if (!writer.is_any() || writer == member_.as_writer()) continue;
-    if (writer.index() < kMembersMax && member_.is_alive(writer)) continue;
+    if (!writer.is_any() || writer == member_.as_writer() || is_alive(member_, writer)) continue;
     if (!file_.writers[slot].compare_exchange_strong(bits, member_.as_writer().bits())) continue;
     file_.writer_fds[slot].store(0);
-    clear_storing(slot);
-    adopted_.fetch_or(uint64_t{1} << slot);
+    found |= uint64_t{1} << slot;
   }
-  return adopted_.load() != 0;
+  if (found != 0) clear_storing(found);
+  return (adopted_.fetch_or(found) | found) != 0;
 }
 
-// What it was storing nobody stores now: also to those who see the writer that has taken it on.
-void Marks::clear_storing(uint32_t slot) {
+// What they were storing nobody stores now: also to those who see the writer that has taken them
+// on.
+void Marks::clear_storing(uint64_t slots) {
   uint64_t first = 0, end = 0;
   for (uint64_t from = 0; next_group(from, &first, &end); from = end)
     for (uint64_t page = first; page < end; ++page) {
       uint64_t seen = word(page).load(std::memory_order_seq_cst);
-      while (seen >> kStoringShift == slot + 1 &&
+      while (seen >> kStoringShift != 0 && (slots >> ((seen >> kStoringShift) - 1) & 1) != 0 &&
              !word(page).compare_exchange_weak(seen, seen & kWriters)) {
       }
     }
@@ -199,30 +229,31 @@ void Marks::drop_all() {
 }
 
 bool Marks::has_writer(const Member& member, const FileRecord& file) {
-  return std::any_of(file.writers.begin(), file.writers.end(), [&](const auto& bits) {
-    const Writer writer(bits.load());
-    return writer.is_any() && writer.index() < kMembersMax && member.is_alive(writer);
-  });
+  return std::any_of(file.writers.begin(), file.writers.end(),
+                     [&](const auto& bits) { return is_alive(member, Writer(bits.load())); });
 }
 
 bool Marks::has_other_writer(const Member& member, const FileRecord& file) {
   return std::any_of(file.writers.begin(), file.writers.end(), [&](const auto& bits) {
     const Writer writer(bits.load());
-    return writer.is_any() && writer != member.as_writer() && writer.index() < kMembersMax &&
-           member.is_alive(writer);
+    return writer != member.as_writer() && is_alive(member, writer);
   });
 }
 
-bool Marks::is_others(const Member& member, const FileRecord& file) {
-  return std::any_of(file.writers.begin(), file.writers.end(), [&](const auto& bits) {
-    const Writer writer(bits.load());
-    return writer.is_any() && writer != member.as_writer();
-  });
+bool Marks::has_inheriting(const Member& member, const FileRecord& file) {
+  for (uint32_t slot = 0; slot < kWritersMax; ++slot)
+    if (file.writer_fds[slot].load() == kInheriting &&
+        is_alive(member, Writer(file.writers[slot].load())))
+      return true;
+  return false;
 }
+
+bool Marks::is_anybodys(const FileRecord& file) { return writers_of(file) != 0; }
 
 bool Marks::leave_to_others() {
   OC_CHECK(!is_closed_);
-  const bool has_heir = has_other_writer(member_, file_);
+  const bool has_heir =
+      has_other_writer(member_, file_) || Heirs::has_staying(member_, file_, member_.index());
   uint64_t first = 0, end = 0;
   for (uint64_t from = 0; has_heir && !leaves_marks_ && next_group(from, &first, &end); from = end)
     for (uint64_t page = first; page < end && !leaves_marks_; ++page) leaves_marks_ = is_own(page);

@@ -27,9 +27,11 @@ class Marks {
   static constexpr uint64_t kWriters = (uint64_t{1} << kWritersMax) - 1;
 
   // This process becomes a writer of the file, which it has open as `fd`. Errors: EUSERS (56
-  // processes write it), and those of mmap. REQUIRES: the lock of files; the member has the file,
-  // or is its heir.
+  // processes write it), and those of mmap. REQUIRES: the lock of files; the member has the file.
   static Result<std::unique_ptr<Marks>> open(Member& member, FileRecord& file, int fd);
+  // To store what those wrote who have ended: if there is no place left, in that of one of them,
+  // whose pages count as this one's. Otherwise as open().
+  static Result<std::unique_ptr<Marks>> open_to_inherit(Member& member, FileRecord& file);
   ~Marks();  // REQUIRES: it was closed
   Marks(const Marks&) = delete;
   Marks& operator=(const Marks&) = delete;
@@ -76,14 +78,18 @@ class Marks {
   // Whether a member that lives writes the file; another one than this.
   static bool has_writer(const Member& member, const FileRecord& file);
   static bool has_other_writer(const Member& member, const FileRecord& file);
-  // Whether others write it, or have written what nobody has stored yet.
-  static bool is_others(const Member& member, const FileRecord& file);
+  // One that is only storing what others wrote, who have ended.
+  static bool has_inheriting(const Member& member, const FileRecord& file);
+  // Whether anybody writes it, or has written what nobody has stored yet.
+  static bool is_anybodys(const FileRecord& file);
 
   // This process's marks go, stored or not; not those that it has taken on.
   void drop_all();
   // What it could not store is another's to store from close() on, as if it had been killed. False:
-  // there is no mark of its own, or nobody else that lives writes the file.
+  // there is no mark of its own, or nobody else that lives writes the file, or could store it.
   bool leave_to_others();
+  // The same for whatever there is, also if nobody is there yet.
+  void leave() { leaves_marks_ = true; }
 
   // The word of a page of the buffer, by a call; 0 where there is no memory.
   static uint64_t glance(const Member& member, uint64_t frame_page);
@@ -92,15 +98,17 @@ class Marks {
  private:
   static constexpr unsigned kStoringShift = kWritersMax;
   Marks(Member& member, FileRecord& file, uint32_t slot)
-      : member_(member), file_(file), slot_(slot) {}
+      : member_(member), file_(file), pages_(file.pages), slot_(slot) {}
   std::atomic<uint64_t>& word(uint64_t page) const;
   uint64_t own_bit() const { return uint64_t{1} << slot_; }
   // Who stores it has ended.
   bool is_stale(uint64_t storing) const;
-  void clear_storing(uint32_t slot);
+  Status map();
+  void clear_storing(uint64_t slots);  // bits
 
   Member& member_;
   FileRecord& file_;
+  const uint64_t pages_;
   const uint32_t slot_;
   std::atomic<uint64_t> adopted_{0};  // bits
   std::atomic<uint64_t>* words_ = nullptr;

@@ -323,6 +323,7 @@ void Member::clear(uint32_t member) const {
   // It may have brought in what it could not tell any more.
   if (m.is_joined.exchange(0) != 0) board_->has_untold_pages.store(1);
   m.is_holding.store(0);
+  m.is_leaving.store(0);
   m.reserved_pages.store(0);
   m.private_bytes.store(0);
   for (std::atomic<uint64_t>& pin : m.pins) pin.store(0);

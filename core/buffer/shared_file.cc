@@ -44,13 +44,15 @@ FileRecord* find(const Member& member, const store::FileVersion& version) {
 
 // Members have it in another state, also if nobody new may join them: what they see and what a
 // writer sees would differ, or what they write and what anybody sees.
-bool has_another(const Member& member, const store::FileVersion& version, SharedFile::Use use) {
-  return std::any_of(
-      member.board().files.begin(), member.board().files.end(), [&](const FileRecord& file) {
-        return file.state.load() != FileState::kFree && is_same_file(file.version, version) &&
-               (use == SharedFile::Use::kWrite || file.is_written.load() != 0) &&
-               is_lived_in(member, file);
-      });
+bool has_another(const Member& member, const store::FileVersion& version, SharedFile::Use use,
+                 const FileRecord* but) {
+  return std::any_of(member.board().files.begin(), member.board().files.end(),
+                     [&](const FileRecord& file) {
+                       return &file != but && file.state.load() != FileState::kFree &&
+                              is_same_file(file.version, version) &&
+                              (use == SharedFile::Use::kWrite || file.is_written.load() != 0) &&
+                              is_lived_in(member, file);
+                     });
 }
 
 FileRecord* make(const Member& member, const store::FileVersion& version) {
@@ -69,16 +71,24 @@ FileRecord* make(const Member& member, const store::FileVersion& version) {
   return nullptr;
 }
 
+// Since it was changed last; a tenth of a second at most.
+void wait_until_old(int fd) {
+  store::FileVersion now;
+  constexpr timespec kPause{0, 5'000'000};
+  for (int i = 0; store::FileVersion::of(fd, &now) == 0 && now.is_fresh() && i < 20; ++i)
+    ::nanosleep(&kPause, nullptr);
+}
+
 uint64_t bit_of(uint32_t member) { return uint64_t{1} << (member % 64); }
 
 }  // namespace
 
-bool SharedFile::is_written_by_others(Buffer& buffer, const store::FileVersion& version) {
+bool SharedFile::has_writers(Buffer& buffer, const store::FileVersion& version) {
   const Member& member = buffer.member();
   return std::any_of(member.board().files.begin(), member.board().files.end(),
                      [&](const FileRecord& file) {
                        return file.state.load() != FileState::kFree &&
-                              is_same_file(file.version, version) && Marks::is_others(member, file);
+                              is_same_file(file.version, version) && Marks::is_anybodys(file);
                      });
 }
 
@@ -109,7 +119,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::join(std::shared_ptr<Buffer> buf
   const Member::FilesLock lock(member);
   if (!lock.is_held()) return Error{ETIMEDOUT, "a member of it seems to stand still"};
   FileRecord* file = find(member, version);
-  if (file == nullptr && has_another(member, version, use))
+  if ((file == nullptr || use == Use::kWrite) && has_another(member, version, use, file))
     return Error{EBUSY,
                  "other processes have it there as it was, with another size or time of change: "
                  "let them unmap it first"};
@@ -147,7 +157,7 @@ std::unique_ptr<SharedFile> SharedFile::inherit(std::shared_ptr<Buffer> buffer, 
   std::unique_ptr<SharedFile> shared(
       new SharedFile(std::move(buffer), file.version, index, file.first_page, file.pages));
   shared->is_left_ = true;  // what this member has of it otherwise stays as it is
-  Result<std::unique_ptr<Marks>> marks = Marks::open(member, file, -1);
+  Result<std::unique_ptr<Marks>> marks = Marks::open_to_inherit(member, file);
   if (!marks) return nullptr;
   shared->marks_ = std::move(marks).value();
   return shared;
@@ -158,25 +168,20 @@ std::unique_ptr<SharedFile> SharedFile::inherit(std::shared_ptr<Buffer> buffer, 
 void SharedFile::end_writing(int fd, const std::function<bool()>& store_adopted) {
   if (marks_ == nullptr) return;
   Member& member = buffer_->member();
-  store::FileVersion now;
-  constexpr timespec kPause{0, 5'000'000};
-  for (int i = 0; store::FileVersion::of(fd, &now) == 0 && now.is_fresh() && i < 20; ++i)
-    ::nanosleep(&kPause, nullptr);
-  // Who reads what was stored before must not bring it in once pages leave as of a file that nobody
-  // writes.
-  constexpr uint64_t kNsMax = 2'000'000'000;
-  const bool is_read_by_none = Fills::wait_for_all(member, first_page_, pages_, kNsMax);
-  // Those who wrote it and were killed meanwhile have nobody else, perhaps.
   constexpr int kRoundsMax = 8;
+  constexpr uint64_t kNsMax = 2'000'000'000;
+  bool can_store = store_adopted != nullptr;
   for (int rounds = 0;; ++rounds) {
-    {
-      const Member::FilesLock lock(member);
-      if (!store_adopted || rounds >= kRoundsMax || !marks_->adopt()) {
-        close_marks(fd, lock.is_held(), is_read_by_none);
-        return;
-      }
-    }
-    if (!store_adopted()) rounds = kRoundsMax;
+    // Those who wrote it and were killed meanwhile have nobody else, perhaps.
+    if (can_store && marks_->adopt()) can_store = store_adopted() && rounds < kRoundsMax;
+    wait_until_old(fd);
+    // Who reads what was stored before must not bring it in once pages leave as of a file that
+    // nobody writes.
+    const bool is_read_by_none = Fills::wait_for_all(member, first_page_, pages_, kNsMax);
+    const Member::FilesLock lock(member);
+    if (can_store && marks_->adopt()) continue;
+    close_marks(fd, lock.is_held(), is_read_by_none);
+    return;
   }
 }
 
@@ -191,6 +196,7 @@ void SharedFile::close_marks(int fd, bool is_locked, bool is_read_by_none) {
       file.version = now;
     else
       close_to_others();
+    Heirs::ring(buffer_->member());  // it may be executed, or leased, from now on
   }
   marks_.reset();
 }
@@ -224,8 +230,9 @@ uint64_t SharedFile::frame_page(uint64_t page) const {
 void SharedFile::close_to_others() {
   FileRecord& file = buffer_->member().board().files[index_];
   if (file.is_written.load() != 0) return;
-  FileState open = FileState::kOpen;
-  file.state.compare_exchange_strong(open, FileState::kClosed);
+  FileState open = FileState::kOpen, closed = FileState::kClosed;
+  if (file.state.compare_exchange_strong(open, closed) && file.is_written.load() != 0)
+    file.state.compare_exchange_strong(closed, FileState::kOpen);  // one has come just now
 }
 
 bool SharedFile::block(uint64_t wait_ns) {

@@ -31,9 +31,9 @@ class SharedFile {
   // who lives writes it; or nothing is left to be stored, or no place for a writer; or a member
   // stands still. Not the fault path.
   static std::unique_ptr<SharedFile> inherit(std::shared_ptr<Buffer> buffer, uint32_t index);
-  // Whether other members write the file now, or have written what is not stored yet: by the file
-  // alone their bytes are not to be had.
-  static bool is_written_by_others(Buffer& buffer, const store::FileVersion& version);
+  // Whether members write the file now, this one included, or have written what is not stored yet:
+  // by the file alone their bytes are not to be had.
+  static bool has_writers(Buffer& buffer, const store::FileVersion& version);
   // REQUIRES: nobody brings pages in any more; who writes has called end_writing().
   ~SharedFile();
   // nullptr: this process does not write it.

@@ -1,22 +1,17 @@
 #include "core/os/descriptor_guard.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cerrno>
-#include <climits>
 #include <system_error>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
+#include "core/os/own_table.h"
 #include "core/os/wait.h"
 
 namespace outcore::os {
 namespace {
 
 constexpr uint32_t kStarting = 0, kThere = 1, kFailed = 2, kEnding = 3;
-
-constexpr unsigned kCloseRangeUnshare = 2;  // Linux 5.9
 
 }  // namespace
 
@@ -35,14 +30,9 @@ Result<std::unique_ptr<DescriptorGuard>> DescriptorGuard::start(int fd) {
   return Error{EPERM, "guard a userfaultfd: the kernel refuses a thread a table of its own"};
 }
 
-// An empty table, into which the one descriptor is fetched: nothing of the program's is in it, not
-// for a moment. Calls are made by number: under `outcore run` the C library's functions are the
-// program's view of its table.
 void DescriptorGuard::run(int fd) {
-  const bool is_alone = ::syscall(SYS_close_range, 0u, UINT_MAX, kCloseRangeUnshare) == 0;
-  const long self = is_alone ? ::syscall(SYS_pidfd_open, ::getpid(), 0) : -1;
-  const long kept = self >= 0 ? ::syscall(SYS_pidfd_getfd, self, fd, 0) : -1;
-  state_.store(kept >= 0 ? kThere : kFailed);
+  const OwnTable own;
+  state_.store(own.is_own() && own.fetch(fd) >= 0 ? kThere : kFailed);
   wake_all(&state_);
   while (state_.load() == kThere) wait(&state_, kThere, 1'000'000'000);
 }

@@ -135,6 +135,7 @@ Delivery Region::delivery() const { return is_mapped() ? impl_->cache->delivery 
 FrameKind Region::frames() const {
   return is_mapped() ? impl_->cache->frames->kind() : FrameKind::kAuto;
 }
+bool Region::is_shared() const { return is_mapped() && impl_->cache->shared != nullptr; }
 const std::string& Region::uri() const {
   static const std::string none;
   return impl_ == nullptr ? none : impl_->uri;

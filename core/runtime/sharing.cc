@@ -130,11 +130,12 @@ Result<bool> Runtime::Impl::try_to_share(paging::PageCache& cache, const MapOpti
   if (shared_buffer == nullptr || file_of(cache) == nullptr || o.access == Access::kPrivate)
     return false;
   const Result<store::FileVersion> version = file_of(cache)->version();
-  if (version && buffer::SharedFile::is_written_by_others(*shared_buffer, version.value()))
-    return Error{EBUSY,
-                 "other processes write it in this buffer: map it as they do (pages of 4 KiB, no "
-                 "reserve, no checkpoints), or by a runtime without a buffer, which sees what is "
-                 "stored"};
+  if (version && buffer::SharedFile::has_writers(*shared_buffer, version.value()))
+    return Error{
+        EBUSY,
+        "it is written in this buffer: map it as those do who write it (pages of 4 KiB, no "
+        "reserve, no checkpoints), or by a runtime without a buffer, which sees what is "
+        "stored"};
   return false;
 }
 
@@ -142,8 +143,8 @@ Status Runtime::Impl::may_resize(const Store& store, uint64_t bytes) const {
   if (shared_buffer == nullptr || file_of(store) == nullptr || bytes <= store.size_bytes())
     return {};
   const Result<store::FileVersion> version = file_of(store)->version();
-  if (version && buffer::SharedFile::is_written_by_others(*shared_buffer, version.value()))
-    return Error{EBUSY, "other processes write it in this buffer, and its size stays meanwhile"};
+  if (version && buffer::SharedFile::has_writers(*shared_buffer, version.value()))
+    return Error{EBUSY, "it is written in this buffer, and its size stays meanwhile"};
   return {};
 }
 

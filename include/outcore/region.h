@@ -33,6 +33,7 @@ class Region {
   Access access() const;
   Delivery delivery() const;  // what was chosen; never kAuto
   FrameKind frames() const;   // what was chosen; never kAuto
+  bool is_shared() const;     // its pages are in a buffer, with those of other processes
   const std::string& uri() const;
 
   template <typename T>

@@ -31,6 +31,7 @@ class Region:
     is_mapped: bool
     is_inherited: bool
     is_writable: bool
+    is_shared: bool
     exports: int
     def check(self, what: str) -> None: ...
     def pin(self, offset: int, size_bytes: int) -> None: ...

@@ -1,7 +1,8 @@
 """Forks: an array that a forked child inherits, mapped anew there.
 
 A child does not inherit its parent's pages. An array that is only read needs no more than its file
-to be the same, so it maps it again when it is first used; all others are refused.
+to be the same, and one whose pages are in a buffer finds them there, written or not: so these map
+it again when they are first used. All others are refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _lock = ForkLock()
 
 
 def may_remap(region: _core.Region, location: Location, mode: str) -> bool:
-    return mode == "r" and not location.is_new and region.is_open
+    return (mode == "r" or region.is_shared) and not location.is_new and region.is_open
 
 
 def remap(elements: Elements, location: Location, share: Callable[[], None]) -> None:

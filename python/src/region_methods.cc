@@ -49,6 +49,7 @@ void add_facts(nb::class_<H>& region) {
       .def_prop_ro("is_open", &H::is_open)
       .def_prop_ro("is_inherited", &H::is_inherited)
       .def_prop_ro("is_writable", &H::is_writable)
+      .def_prop_ro("is_shared", [](const H& r) { return r.region().is_shared(); })
       .def_prop_ro("exports", &H::exports)
       .def_prop_ro("is_mapped", &H::is_mapped)
       .def("residency", &H::residency)

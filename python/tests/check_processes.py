@@ -335,3 +335,60 @@ def test_what_is_sent_by_reference_stays_in_its_buffer(tmp_path, method):
                           capture_output=True, text=True)
     assert int(done.stdout) <= 0.05 * (8 << 20)
     assert done.stderr == ""
+
+
+WRITTEN = """
+import multiprocessing, os, signal, sys
+import numpy as np, outcore
+
+ROWS = 256
+
+def write(sent):
+    array, row = sent
+    array[row] = row          # by a call
+    np.asarray(array[row])[::2] += 1000  # and by a touch
+    return os.getpid()
+
+def write_and_die(array):
+    array[ROWS] = -1
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def expected(row):
+    whole = np.full(4096, float(row))
+    whole[::2] += 1000
+    return whole
+
+if __name__ == "__main__":
+    method, name = sys.argv[1:]
+    context = multiprocessing.get_context(method)
+    array = outcore.Runtime("16MiB", buffer="t").open(name, "r+")
+    with context.Pool(4) as pool:
+        workers = set(pool.map(write, [(array, row) for row in range(ROWS)], chunksize=8))
+    assert os.getpid() not in workers
+    killed = context.Process(target=write_and_die, args=(array,))
+    killed.start()
+    killed.join()
+    assert killed.exitcode == -signal.SIGKILL
+    # Nothing was flushed: all see one memory.
+    for row in range(ROWS):
+        assert np.array_equal(array[row], expected(row)), row
+    assert (array[ROWS] == -1).all()
+    array.flush()
+    stored = np.load(name)
+    assert all(np.array_equal(stored[row], expected(row)) for row in range(ROWS))
+    assert (stored[ROWS] == -1).all() and (stored[ROWS + 1:] == 0).all()
+    print("right")
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_pool_writes_one_array(tmp_path, method):
+    """More than the budget, with the array sent by reference; and a worker that is killed."""
+    name, script = str(tmp_path / "t.npy"), tmp_path / "script.py"
+    np.save(name, np.zeros((1024, 4096)))
+    script.write_text(WRITTEN)
+    (tmp_path / "buffers").mkdir(mode=0o700)
+    environment = dict(os.environ, OUTCORE_BUFFER_DIR=str(tmp_path / "buffers"))
+    done = subprocess.run([sys.executable, script, method, name], env=environment,
+                          capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("right\n", "")

@@ -27,9 +27,9 @@ bool ServedFile::is_to_be_given_back() const {
          own.st_ino != named.st_ino || own.st_dev != named.st_dev;
 }
 
-// Its pages first: the one who waits goes on when the lease is gone.
+// Others may go on with its pages until it has changed: then it is another file to them. The one
+// who waits goes on when the lease is gone.
 void ServedFile::give_back() {
-  if (held_) held_->close_to_others();
   held_.reset();
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }

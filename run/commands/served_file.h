@@ -1,6 +1,6 @@
 // ServedFile: a file whose pages `outcore serve` keeps in a buffer. It is watched by a read lease:
-// whoever opens it for writing waits until its pages are out of reach; afterwards it is taken
-// again, as the file that it then is. One thread.
+// whoever opens it for writing waits until it is given back; afterwards it is taken again, as the
+// file that it then is. One thread.
 #pragma once
 
 #include <optional>
