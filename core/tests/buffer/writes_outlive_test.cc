@@ -2,6 +2,7 @@
 // file or not; and nobody finds less of a file than those who write it.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <vector>
@@ -21,15 +22,25 @@ class WritesOutlive : public of_job::Writes {
  protected:
   // A process that is in the buffer and maps nothing, until the job is over.
   static pid_t begin_holder(Job& job) {
+    const uint64_t before = job.shared().touches.load();
     const pid_t holder = job.begin([&job] {
       auto held = HeldBuffer::hold("job", kLimit);
       if (!held) return std::fprintf(stderr, "%s\n", held.message().c_str()), kNoRuntime;
-      job.shared().touches.store(1);
+      job.shared().touches.fetch_add(1);
       wait_for(job.shared().is_over, 1);
       return 0;
     });
-    while (job.shared().touches.load() == 0) ::sched_yield();
+    while (job.shared().touches.load() == before) ::sched_yield();
     return holder;
+  }
+  // Writes a number into a page, and waits for being killed.
+  static pid_t begin_writer(Job& job, uint64_t page, uint64_t value) {
+    return begin(job, Access::kReadWrite, [&job, page, value](Runtime&, Region& region) {
+      cells(region)[page * 512].store(value);
+      job.shared().arrived.fetch_add(1);
+      wait_for(job.shared().gate, 9);
+      return 0;
+    });
   }
   // Until the word is stored; false: it takes too long.
   static bool is_stored_soon(const Job& job, uint64_t i, uint64_t value) {
@@ -104,6 +115,132 @@ TEST_P(WritesOutlive, WhoHoldsTheBufferStoresBeforeItEnds) {
   shared.is_over.store(1);
   EXPECT_EQ(job.end(holder), 0);
   EXPECT_EQ(words_of(job.path())[512], 42u);
+}
+
+// Each leaves it to the other only if that stays.
+TEST_P(WritesOutlive, OneOfTwoThatEndTogetherStores) {
+  for (uint64_t i = 0; i < 10; ++i) {
+    Job job(64);
+    const pid_t holders[] = {begin_holder(job), begin_holder(job)};
+    const pid_t writer = begin_writer(job, 7, 42);
+    wait_for(job.shared().arrived, 1);
+    job.kill(writer);
+    job.shared().is_over.store(1);
+    for (const pid_t holder : holders) EXPECT_EQ(job.end(holder), 0);
+    ASSERT_EQ(words_of(job.path())[7 * 512], 42u) << i;
+  }
+}
+
+// As many as can write it: no place is left for who stores.
+TEST_P(WritesOutlive, WhatAsManyWroteAsThereCanBeIsStored) {
+  constexpr uint64_t kWriters = 56;
+  Job job(64);
+  const pid_t holder = begin_holder(job);
+  std::vector<pid_t> writers;
+  for (uint64_t i = 0; i < kWriters; ++i) writers.push_back(begin_writer(job, i, i + 1000));
+  wait_for(job.shared().arrived, kWriters);
+  for (const pid_t writer : writers) ::kill(writer, SIGKILL);
+  for (const pid_t writer : writers) EXPECT_EQ(job.end(writer), -SIGKILL);
+  for (uint64_t i = 0; i < kWriters; ++i) ASSERT_TRUE(is_stored_soon(job, i * 512, i + 1000)) << i;
+  EXPECT_EQ(as_member(job, Access::kReadWrite, [](Runtime&, Region&) { return 0; }), 0);
+  job.shared().is_over.store(1);
+  EXPECT_EQ(job.end(holder), 0);
+}
+
+// Who reads it all the time keeps nobody from writing it again.
+TEST_P(WritesOutlive, WritersComeAgainBesideAReader) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t reader = begin(job, Access::kReadOnly, [&](Runtime&, Region& region) {
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    return cells(region)[7 * 512].load() == 43 ? 0 : kWrong;
+  });
+  wait_for(shared.arrived, 1);
+  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    cells(region)[7 * 512].store(42);
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 9);
+    return 0;
+  });
+  wait_for(shared.arrived, 2);
+  job.kill(writer);
+  ASSERT_TRUE(is_stored_soon(job, 7 * 512, 42));
+  // It is stored a moment before nobody is said to write it.
+  const auto write_again = [&] {
+    return as_member(job, Access::kReadWrite, [](Runtime&, Region& region) {
+      return cells(region)[7 * 512].exchange(43) == 42 ? 0 : kWrong;
+    });
+  };
+  EXPECT_EQ(job.end(job.begin([&] {
+    auto runtime = Runtime::start(options());
+    if (!runtime) return kNoRuntime;
+    return runtime.value().map(job.path(), to_write()).ok() ? 0 : kNoRegion;
+  })),
+            0);
+  EXPECT_EQ(job.end(job.begin(write_again)), 0);
+  shared.gate.store(1);
+  EXPECT_EQ(job.end(reader), 0);
+}
+
+// It unmaps, and others have the file only to store for it.
+TEST_P(WritesOutlive, WhatALeaverCannotStoreIsStoredByTheBuffersHolder) {
+  Job job(64);
+  const pid_t holder = begin_holder(job);
+  EXPECT_EQ(job.end(job.begin([&] {
+    auto runtime = Runtime::start(options());
+    if (!runtime) return kNoRuntime;
+    auto region = runtime.value().map(job.path(), to_write());
+    if (!region) return kNoRegion;
+    cells(region.value())[512].store(42);
+    const rlimit none{0, RLIM_INFINITY};
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &none);
+    return 0;
+  })),
+            0);
+  EXPECT_TRUE(is_stored_soon(job, 512, 42));
+  job.shared().is_over.store(1);
+  EXPECT_EQ(job.end(holder), 0);
+}
+
+// Locks of a process on a file end when it closes any descriptor of it: not one of ours.
+TEST_P(WritesOutlive, ProgramsKeepTheirLocksOfAFileThatOthersWrite) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t holder = job.begin([&] {
+    auto held = HeldBuffer::hold("job", kLimit);
+    const int fd = ::open(job.path().c_str(), O_RDWR);
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    if (!held || ::fcntl(fd, F_SETLK, &lock) != 0) return kNoRuntime;
+    shared.arrived.fetch_add(1);
+    wait_for(shared.gate, 1);
+    return 0;
+  });
+  wait_for(shared.arrived, 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(job.end(begin(job, Access::kReadWrite,
+                            [](Runtime&, Region& region) {
+                              cells(region)[512].store(42);
+                              return 0;
+                            })),
+              0);
+    // Others let go of the file within a period.
+    const uint64_t start_ns = base::now_ns();
+    const int fd = ::open(job.path().c_str(), O_RDWR);
+    while (base::now_ns() - start_ns < 300'000'000) {
+      struct flock found {};
+      found.l_type = F_WRLCK;
+      ASSERT_EQ(::fcntl(fd, F_GETLK, &found), 0);
+      ASSERT_EQ(found.l_type, F_WRLCK);
+      ASSERT_EQ(found.l_pid, holder);
+      ::sched_yield();
+    }
+    ::close(fd);
+  }
+  shared.gate.store(1);
+  EXPECT_EQ(job.end(holder), 0);
 }
 
 TEST_P(WritesOutlive, KillsOfAllWritersLoseNothing) {
