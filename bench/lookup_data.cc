@@ -1,7 +1,5 @@
 #include "bench/lookup_data.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -9,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bench/anonymous_memory.h"
 #include "bench/check.h"
 #include "bench/medium.h"
 #include "cli/text.h"
@@ -54,27 +53,6 @@ uint64_t key_bytes(const std::string& structure) {
   if (structure == "map") return 48;
   return structure == "hash" ? 24 + 12 : sizeof(Pair);
 }
-
-class Anonymous {
- public:
-  Anonymous(std::byte* address, uint64_t size_bytes) : size_bytes_(size_bytes) {
-    void* const got =
-        ::mmap(address, size_bytes, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, off_t{0});
-    if (got == address) bytes_ = address;
-    if (got != MAP_FAILED && got != address) ::munmap(got, size_bytes);
-  }
-  ~Anonymous() {
-    if (bytes_ != nullptr) ::munmap(bytes_, size_bytes_);
-  }
-  Anonymous(const Anonymous&) = delete;
-  Anonymous& operator=(const Anonymous&) = delete;
-  std::span<std::byte> bytes() const { return {bytes_, bytes_ == nullptr ? 0 : size_bytes_}; }
-
- private:
-  std::byte* bytes_ = nullptr;
-  uint64_t size_bytes_;
-};
 
 }  // namespace
 
@@ -148,7 +126,7 @@ Status LookupData::build(std::span<std::byte> memory) const {
 Status LookupData::make() {
   if (Status s = file_.claim(); !s) return s;
   if (file_.is_clean(tag_)) return {};
-  const Anonymous memory(address(), size_bytes_);
+  const AnonymousMemory memory(address(), size_bytes_);
   if (memory.bytes().empty())
     return cli::failure(EEXIST, cli::format("map %s at %p", cli::format_bytes(size_bytes_).c_str(),
                                             static_cast<void*>(address())));
@@ -156,11 +134,7 @@ Status LookupData::make() {
   file_.mark_changed();
   auto medium = open_medium(file_.uri(), size_bytes_, true);
   if (!medium) return medium.error();
-  static constexpr uint64_t kStepBytes = uint64_t{8} << 20;
-  for (uint64_t at = 0; at < size_bytes_; at += kStepBytes) {
-    const auto part = memory.bytes().subspan(at, std::min(kStepBytes, size_bytes_ - at));
-    if (Status s = (*medium)->write(at, part); !s) return s;
-  }
+  if (Status s = write_all(**medium, memory.bytes()); !s) return s;
   if (Status s = (*medium)->sync(); !s) return s;
   file_.mark_clean(tag_);
   return {};

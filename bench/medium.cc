@@ -163,6 +163,28 @@ Result<std::unique_ptr<Medium>> open_medium(const std::string& uri, uint64_t siz
   return std::unique_ptr<Medium>(new StoreMedium(std::move(store).value()));
 }
 
+namespace {
+
+constexpr uint64_t kMediumStepBytes = uint64_t{8} << 20;
+
+}  // namespace
+
+Status read_all(Medium& medium, std::span<std::byte> into) {
+  for (uint64_t at = 0; at < into.size(); at += kMediumStepBytes) {
+    const auto step = into.subspan(at, std::min(kMediumStepBytes, into.size() - at));
+    if (Status s = medium.read(at, step); !s) return s;
+  }
+  return {};
+}
+
+Status write_all(Medium& medium, std::span<const std::byte> from) {
+  for (uint64_t at = 0; at < from.size(); at += kMediumStepBytes) {
+    const auto step = from.subspan(at, std::min(kMediumStepBytes, from.size() - at));
+    if (Status s = medium.write(at, step); !s) return s;
+  }
+  return {};
+}
+
 Status check_store(const std::string& uri) {
   static constexpr std::string_view kSchemes[] = {"",       "file",  "sparse", "scratch",
                                                   "memory", "redis", "rbd"};

@@ -31,6 +31,10 @@ Result<std::unique_ptr<Medium>> open_medium(const std::string& uri, uint64_t siz
                                             bool may_create,
                                             const std::string& room_remedy = kRoomRemedy);
 
+// From or to the beginning of the medium, in order and in steps.
+Status read_all(Medium& medium, std::span<std::byte> into);
+Status write_all(Medium& medium, std::span<const std::byte> from);
+
 // Whether a benchmark can use the store, as far as can be told without making anything. Errors:
 // EINVAL (unknown scheme, a bad parameter, no path, a folder, a store that dies with its process).
 Status check_store(const std::string& uri);

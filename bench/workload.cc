@@ -1,7 +1,6 @@
 #include "bench/workload.h"
 
 #include <cerrno>
-#include <thread>
 
 #include "bench/graph_construct.h"
 
@@ -28,14 +27,6 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   return Error{EINVAL, "workload '" + options.workload +
                            "' is unknown: use one of random-io, scan, sort, bfs, alloc, "
                            "map-lookup, stream, jacobi, graph-construct, three-parts"};
-}
-
-void on_threads(unsigned threads, const std::function<void(unsigned)>& work) {
-  std::vector<std::thread> running;
-  running.reserve(threads);
-  for (unsigned t = 1; t < threads; ++t) running.emplace_back(work, t);
-  work(0);
-  for (std::thread& thread : running) thread.join();
 }
 
 }  // namespace outcore::bench

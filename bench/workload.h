@@ -1,7 +1,6 @@
 // Workload: one kind of work on data, whose answer is verified.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "bench/options.h"
 #include "bench/result.h"
 #include "bench/stage.h"
+#include "bench/threads.h"
 #include "outcore/result.h"
 
 namespace outcore::bench {
@@ -46,8 +46,5 @@ std::unique_ptr<Workload> make_stream(const Options& options);
 std::unique_ptr<Workload> make_jacobi(const Options& options);
 std::unique_ptr<Workload> make_three_parts(const Options& options);
 const std::vector<std::string>& workload_names();
-
-// Runs `work(thread)` on options.threads threads and waits for all.
-void on_threads(unsigned threads, const std::function<void(unsigned)>& work);
 
 }  // namespace outcore::bench
