@@ -41,8 +41,8 @@ struct Options {
   // sort: a file whose words are sorted, in a copy; empty: words made from the seed.
   std::string source;
 
-  // random-io, and lookups of map-lookup
-  uint64_t touches = 0;  // of all threads together; 0: 200,000, and 20,000 lookups
+  // random-io, lookups of map-lookup, vectors of images
+  uint64_t touches = 0;  // of all threads together; 0: as many as the workload has by default
   unsigned write_percent = 0;
   std::string distribution = "uniform";  // uniform, zipf, once (each unit at most once)
   double theta = 0.99;                   // of zipf

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string_view>
 
+#include "bench/image_cube.h"
 #include "bench/lookup_data.h"
 #include "bench/medium.h"
 #include "bench/memory.h"
@@ -133,6 +134,18 @@ Status check_kernels(const Options& o) {
   return {};
 }
 
+Status check_samples(const Options& o) {
+  static constexpr uint64_t kVectorsMax = uint64_t{1} << 24;  // each has an answer in memory
+  if (o.workload == "images") {
+    if (o.size_bytes < ImageCube::kBytesMin)
+      return refuse("--size must be " + typed_bytes(ImageCube::kBytesMin) +
+                    " or more: some images of some pixels");
+    if (o.touches > kVectorsMax)
+      return refuse("--touches must be " + std::to_string(kVectorsMax) + " vectors or fewer");
+  }
+  return {};
+}
+
 Status check_numbers(const Options& o) {
   if (!is_power_of_two(o.page_bytes) || o.page_bytes < 4096 || o.page_bytes > (uint64_t{16} << 20))
     return refuse("--page " + typed_bytes(o.page_bytes) +
@@ -156,6 +169,7 @@ Status check_numbers(const Options& o) {
     return refuse("--size must be 64k or more: the first 4 KiB tell where the structure lies");
   if (o.passes == 0) return refuse("--passes must be 1 or more");
   if (Status s = check_kernels(o); !s) return s;
+  if (Status s = check_samples(o); !s) return s;
   if (o.depth == 0 || o.depth > 1024) return refuse("--depth must be 1 … 1024");
   if (o.write_percent > 100) return refuse("--write-percent must be 0 … 100");
   if (!(o.theta > 0 && o.theta < 1))

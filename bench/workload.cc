@@ -8,8 +8,8 @@ namespace outcore::bench {
 
 const std::vector<std::string>& workload_names() {
   static const std::vector<std::string> names = {
-      "random-io",       "scan",       "sort", "bfs", "alloc", "map-lookup", "stream", "jacobi",
-      "graph-construct", "three-parts"};
+      "random-io",       "scan",        "sort",  "bfs", "alloc", "map-lookup", "stream", "jacobi",
+      "graph-construct", "three-parts", "images"};
   return names;
 }
 
@@ -24,9 +24,10 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "jacobi") return make_jacobi(options);
   if (options.workload == "graph-construct") return make_graph_construct(options);
   if (options.workload == "three-parts") return make_three_parts(options);
+  if (options.workload == "images") return make_images(options);
   return Error{EINVAL, "workload '" + options.workload +
                            "' is unknown: use one of random-io, scan, sort, bfs, alloc, "
-                           "map-lookup, stream, jacobi, graph-construct, three-parts"};
+                           "map-lookup, stream, jacobi, graph-construct, three-parts, images"};
 }
 
 }  // namespace outcore::bench

@@ -159,6 +159,16 @@ void add_data_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& re
       .footer("Example:\n  outcore bench bfs --scale 20 --budget 64M --page 64k");
 }
 
+// What published papers measured.
+void add_applications(CommandSyntax& bench, const std::shared_ptr<Request>& request) {
+  Options& o = request->options;
+  add_workload(bench, "images",
+               "medians along vectors through images of the sky over time (after UMap)", request)
+      .size("--size", o.size_bytes, "bytes of all images (1G)")
+      .number("--touches", o.touches, "vectors of all threads together (1000)")
+      .footer("Example:\n  outcore bench images --size 4G --budget 1G --threads 8");
+}
+
 void add_three_parts(CommandSyntax& bench, const std::shared_ptr<Request>& request) {
   Options& o = request->options;
   add_workload(bench, "three-parts",
@@ -227,6 +237,7 @@ void add_bench(CommandSyntax& outcore) {
   add_data_workloads(bench, request);
   add_structure_workloads(bench, request);
   add_three_parts(bench, request);
+  add_applications(bench, request);
   add_bench_tools(bench);
   add_bench_report(bench);
   add_bench_table(bench);

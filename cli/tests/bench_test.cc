@@ -31,6 +31,7 @@ constexpr Work kWorks[] = {
     {"jacobi", "jacobi --size 4M --passes 2", false},
     {"lookups_in_a_map", "map-lookup --size 4M --touches 2000", false},
     {"lookups_in_a_hash", "map-lookup --size 4M --touches 2000 --structure hash", false},
+    {"images", "images --size 4M --touches 100", false},
     {"lookups_in_a_vector", "map-lookup --size 4M --touches 2000 --structure vector", false},
 };
 
@@ -200,7 +201,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "random-io --size 1M --memory outcore --frames nonsense",
                     "random-io --size 1M --memory outcore --budget 4k",
                     "random-io --size 1M --memory outcore --store nonsense:place",
-                    "bfs --graph no-such-graph --memory dram"));
+                    "images --size 32k --memory dram", "images --touches 100000000 --memory dram",
+                    "images --memory malloc", "bfs --graph no-such-graph --memory dram"));
 
 TEST_F(Bench, AFileThatIsNoGraphIsRefused) {
   std::ofstream(path("graph")) << std::string(10000, 'x');
