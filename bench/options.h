@@ -41,7 +41,7 @@ struct Options {
   // sort: a file whose words are sorted, in a copy; empty: words made from the seed.
   std::string source;
 
-  // random-io, lookups of map-lookup, vectors of images
+  // random-io, lookups of map-lookup, vectors of images, reads of kmers
   uint64_t touches = 0;  // of all threads together; 0: as many as the workload has by default
   unsigned write_percent = 0;
   std::string distribution = "uniform";  // uniform, zipf, once (each unit at most once)
@@ -56,6 +56,9 @@ struct Options {
 
   // stream, jacobi
   unsigned loops = 0;  // passes; 0: kStreamPasses, kJacobiPasses
+
+  // kmers
+  std::string index = "hash";  // see index_names()
 
   // map-lookup
   std::string structure = "map";  // see structure_names()

@@ -183,6 +183,7 @@ std::string variant_of(const Options& options) {
     if (is_so) variant += (variant.empty() ? "" : ", ") + what;
   };
   add(options.workload == "map-lookup", options.structure);
+  add(options.workload == "kmers", options.index);
   add(options.write_percent != 0, std::to_string(options.write_percent) + " % writes");
   add(options.stride > 1, "every " + std::to_string(options.stride) + " pages");
   add(options.is_backward, "backward");

@@ -12,6 +12,8 @@
 #include <string_view>
 
 #include "bench/image_cube.h"
+#include "bench/kmer_builder.h"
+#include "bench/kmer_index.h"
 #include "bench/lookup_data.h"
 #include "bench/medium.h"
 #include "bench/memory.h"
@@ -143,6 +145,11 @@ Status check_samples(const Options& o) {
     if (o.touches > kVectorsMax)
       return refuse("--touches must be " + std::to_string(kVectorsMax) + " vectors or fewer");
   }
+  if (!has(index_names(), o.index))
+    return refuse("index '" + o.index + "' is unknown: use one of " + joined(index_names()));
+  if (o.workload == "kmers" && o.size_bytes < KmerBuilder::kFileBytesMin)
+    return refuse("--size must be " + typed_bytes(KmerBuilder::kFileBytesMin) +
+                  " or more: room for the k-mers of sixteen genera");
   return {};
 }
 

@@ -8,8 +8,8 @@ namespace outcore::bench {
 
 const std::vector<std::string>& workload_names() {
   static const std::vector<std::string> names = {
-      "random-io",       "scan",        "sort",  "bfs", "alloc", "map-lookup", "stream", "jacobi",
-      "graph-construct", "three-parts", "images"};
+      "random-io",       "scan",        "sort",   "bfs",  "alloc", "map-lookup", "stream", "jacobi",
+      "graph-construct", "three-parts", "images", "kmers"};
   return names;
 }
 
@@ -25,9 +25,11 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "graph-construct") return make_graph_construct(options);
   if (options.workload == "three-parts") return make_three_parts(options);
   if (options.workload == "images") return make_images(options);
-  return Error{EINVAL, "workload '" + options.workload +
-                           "' is unknown: use one of random-io, scan, sort, bfs, alloc, "
-                           "map-lookup, stream, jacobi, graph-construct, three-parts, images"};
+  if (options.workload == "kmers") return make_kmers(options);
+  return Error{EINVAL,
+               "workload '" + options.workload +
+                   "' is unknown: use one of random-io, scan, sort, bfs, alloc, "
+                   "map-lookup, stream, jacobi, graph-construct, three-parts, images, kmers"};
 }
 
 }  // namespace outcore::bench

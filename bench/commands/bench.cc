@@ -167,6 +167,12 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<Request>& requ
       .size("--size", o.size_bytes, "bytes of all images (1G)")
       .number("--touches", o.touches, "vectors of all threads together (1000)")
       .footer("Example:\n  outcore bench images --size 4G --budget 1G --threads 8");
+  add_workload(bench, "kmers",
+               "of which organism reads of DNA are, by a database of k-mers (after LMAT)", request)
+      .size("--size", o.size_bytes, "bytes of a hash table of the k-mers (1G)")
+      .option("--index", o.index, "hash, or two-level: sorted lists by prefix, smaller (hash)")
+      .number("--reads", o.touches, "reads of all threads together (2000)")
+      .footer("Example:\n  outcore bench kmers --index two-level --memory mmap-random,outcore");
 }
 
 void add_three_parts(CommandSyntax& bench, const std::shared_ptr<Request>& request) {

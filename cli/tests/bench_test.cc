@@ -32,6 +32,8 @@ constexpr Work kWorks[] = {
     {"lookups_in_a_map", "map-lookup --size 4M --touches 2000", false},
     {"lookups_in_a_hash", "map-lookup --size 4M --touches 2000 --structure hash", false},
     {"images", "images --size 4M --touches 100", false},
+    {"kmers_in_a_hash", "kmers --size 4M --reads 300", false},
+    {"kmers_in_two_levels", "kmers --size 4M --reads 300 --index two-level", false},
     {"lookups_in_a_vector", "map-lookup --size 4M --touches 2000 --structure vector", false},
 };
 
@@ -202,7 +204,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "random-io --size 1M --memory outcore --budget 4k",
                     "random-io --size 1M --memory outcore --store nonsense:place",
                     "images --size 32k --memory dram", "images --touches 100000000 --memory dram",
-                    "images --memory malloc", "bfs --graph no-such-graph --memory dram"));
+                    "images --memory malloc", "kmers --size 64k --memory dram",
+                    "kmers --index tree --memory dram", "kmers --memory direct",
+                    "bfs --graph no-such-graph --memory dram"));
 
 TEST_F(Bench, AFileThatIsNoGraphIsRefused) {
   std::ofstream(path("graph")) << std::string(10000, 'x');

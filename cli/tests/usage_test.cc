@@ -54,8 +54,8 @@ TEST_P(Help, ShowsExamples) {
 INSTANTIATE_TEST_SUITE_P(Commands, Help,
                          testing::Values("", "info", "bench", "bench random-io", "bench scan",
                                          "bench sort", "bench bfs", "bench graph-construct",
-                                         "bench three-parts", "bench images", "heap", "heap check",
-                                         "heap info", "bench compare", "bench ingest",
+                                         "bench three-parts", "bench images", "bench kmers", "heap",
+                                         "heap check", "heap info", "bench compare", "bench ingest",
                                          "bench generate", "bench table", "demo", "arrays",
                                          "arrays ls", "arrays info", "arrays export",
                                          "arrays import", "arrays show", "arrays verify"));

@@ -1,0 +1,132 @@
+#include "bench/kmer_data.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "bench/anonymous_memory.h"
+#include "bench/check.h"
+#include "bench/kmer_builder.h"
+#include "bench/medium.h"
+#include "bench/read_classifier.h"
+#include "bench/threads.h"
+#include "cli/text.h"
+
+namespace outcore::bench {
+namespace {
+
+// A hash table is filled at random, which huge pages make faster; a kernel may have none.
+// Errors: ENOMEM if there is no memory.
+Status prefer_huge_pages(std::span<std::byte> memory, uint64_t size_bytes) {
+  if (memory.empty())
+    return cli::failure(ENOMEM, "map " + cli::format_bytes(size_bytes), "use a smaller --size");
+  (void)madvise(memory.data(), memory.size(), MADV_HUGEPAGE);
+  return {};
+}
+
+std::string kmer_name(const Options& o) {
+  return cli::format("outcore-bench-kmers-%s-%llu-%llu.dat", o.index.c_str(),
+                     static_cast<unsigned long long>(o.size_bytes),
+                     static_cast<unsigned long long>(o.seed));
+}
+
+}  // namespace
+
+KmerData::KmerData(const Options& options)
+    : size_bytes_(options.size_bytes),
+      is_two_level_(options.index == "two-level"),
+      genomes_(KmerBuilder::genomes_for(options.size_bytes, options.seed)),
+      file_(options, kmer_name(options)),
+      tag_(cli::format("kmers %s %llu seed %llu", options.index.c_str(),
+                       static_cast<unsigned long long>(options.size_bytes),
+                       static_cast<unsigned long long>(options.seed))) {}
+
+const KmerHeader& KmerData::header() const {
+  BENCH_CHECK(is_made_);
+  return header_;
+}
+
+Status KmerData::make(uint64_t reads) {
+  if (is_made_) return {};
+  if (Status s = file_.claim(); !s) return s;
+  Status made;
+  if (!has_database())
+    made = build(reads);
+  else if (header_.reads != reads)
+    made = renew_answers(reads);
+  is_made_ = made.ok();
+  return made;
+}
+
+bool KmerData::has_database() {
+  if (!file_.is_clean(tag_)) return false;
+  auto medium = open_medium(file_.uri(), 0, false);
+  if (!medium || (*medium)->size_bytes() < KmerHeader::kBytes) return false;
+  if (!(*medium)->read(0, std::as_writable_bytes(std::span(&header_, 1)))) return false;
+  return header_.magic == KmerHeader::kMagic && header_.size_bytes == (*medium)->size_bytes() &&
+         header_.genera == genomes_.taxonomy().genera() &&
+         header_.genome_bases == genomes_.genome_bases();
+}
+
+Status KmerData::build(uint64_t reads) {
+  const KmerBuilder builder(genomes_, making_threads());
+  const AnonymousMemory table(nullptr, size_bytes_);
+  if (Status s = prefer_huge_pages(table.bytes(), size_bytes_); !s) return s;
+  auto header = builder.lay_out_hash(table.bytes());
+  if (!header) return header.status();
+  header_ = header.value();
+  if (!is_two_level_) return write(table.bytes(), reads);
+  header_ = KmerBuilder::two_level_header(header_);
+  const AnonymousMemory file(nullptr, header_.size_bytes);
+  if (Status s = prefer_huge_pages(file.bytes(), header_.size_bytes); !s) return s;
+  builder.lay_out_two_level(table.bytes(), header_, file.bytes());
+  return write(file.bytes(), reads);
+}
+
+Status KmerData::write(std::span<std::byte> bytes, uint64_t reads) {
+  header_.content_hash = KmerBuilder(genomes_, making_threads()).hash_content(bytes);
+  add_answers(bytes, reads);
+  std::memcpy(bytes.data(), &header_, sizeof header_);
+  file_.mark_changed();
+  auto medium = open_medium(file_.uri(), bytes.size(), true);
+  if (!medium) return medium.error();
+  if (Status s = write_all(**medium, bytes); !s) return s;
+  if (Status s = (*medium)->sync(); !s) return s;
+  file_.mark_clean(tag_);
+  return {};
+}
+
+// The database was kept, and another sample is asked for.
+Status KmerData::renew_answers(uint64_t reads) {
+  const AnonymousMemory memory(nullptr, header_.size_bytes);
+  const auto bytes = memory.bytes();
+  if (Status s = prefer_huge_pages(bytes, header_.size_bytes); !s) return s;
+  auto medium = open_medium(file_.uri(), header_.size_bytes, true);
+  if (!medium) return medium.error();
+  if (Status s = read_all(**medium, bytes); !s) return s;
+  if (KmerBuilder(genomes_, making_threads()).hash_content(bytes) != header_.content_hash)
+    return Error{EILSEQ, file_.path() + " has been changed since it was made: remove it"};
+  add_answers(bytes, reads);
+  file_.mark_changed();
+  if (Status s = (*medium)->write(0, std::as_bytes(std::span(&header_, 1))); !s) return s;
+  if (Status s = (*medium)->sync(); !s) return s;
+  file_.mark_clean(tag_);
+  return {};
+}
+
+void KmerData::add_answers(std::span<const std::byte> bytes, uint64_t reads) {
+  const KmerIndex index(header_, bytes);
+  const unsigned threads = making_threads();
+  std::atomic<uint64_t> checksum{0};
+  on_threads(threads, [&](unsigned thread) {
+    SampleAnswers answers(genomes_, index);
+    for (uint64_t i = thread; i < reads; i += threads) answers.classify_read(i);
+    checksum += answers.checksum();
+  });
+  header_.reads = reads;
+  header_.answers = checksum;
+}
+
+}  // namespace outcore::bench

@@ -1,0 +1,47 @@
+// KmerData: the file of kmers: a database of k-mers, made once for a size, an index and a seed,
+// with the right answers to a sample of reads in its header.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "bench/data.h"
+#include "bench/genomes.h"
+#include "bench/kmer_index.h"
+#include "bench/options.h"
+
+namespace outcore::bench {
+
+class KmerData {
+ public:
+  explicit KmerData(const Options& options);
+  Data& file() { return file_; }
+  const Data& file() const { return file_; }
+  const Genomes& genomes() const { return genomes_; }
+  // Of the file. REQUIRES: make() succeeded
+  const KmerHeader& header() const;
+
+  // Claims the file, and makes it unless it is there unchanged; then the header has the checksum of
+  // the answers to the first `reads` reads, found in plain memory. Holds the whole database in
+  // memory for that, and to make one of two levels twice. Errors: EILSEQ if the file has been
+  // changed by somebody, and what the system said.
+  Status make(uint64_t reads);
+
+ private:
+  bool has_database();  // if so, header_ is its header
+  Status build(uint64_t reads);
+  Status write(std::span<std::byte> bytes, uint64_t reads);
+  Status renew_answers(uint64_t reads);
+  void add_answers(std::span<const std::byte> bytes, uint64_t reads);
+
+  uint64_t size_bytes_;
+  bool is_two_level_;
+  Genomes genomes_;
+  Data file_;
+  std::string tag_;
+  KmerHeader header_;
+  bool is_made_ = false;
+};
+
+}  // namespace outcore::bench

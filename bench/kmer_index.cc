@@ -1,0 +1,51 @@
+#include "bench/kmer_index.h"
+
+#include <algorithm>
+
+#include "bench/check.h"
+
+namespace outcore::bench {
+
+const std::vector<std::string>& index_names() {
+  static const std::vector<std::string> names = {"hash", "two-level"};
+  return names;
+}
+
+KmerIndex::KmerIndex(const KmerHeader& header, std::span<const std::byte> bytes)
+    : entries_(reinterpret_cast<const uint64_t*>(bytes.data() + header.entries_at)),
+      lists_(header.is_two_level()
+                 ? reinterpret_cast<const uint64_t*>(bytes.data() + KmerHeader::kBytes)
+                 : nullptr),
+      buckets_((header.size_bytes - header.entries_at) / sizeof(uint64_t) /
+               KmerHeader::kBucketEntries),
+      kmers_(header.kmers),
+      prefix_shift_(kKmerBits - static_cast<unsigned>(header.prefix_bits)) {
+  BENCH_CHECK(bytes.size() == header.size_bytes && header.prefix_bits < kKmerBits);
+  BENCH_CHECK(header.kmers <= buckets_ * KmerHeader::kBucketEntries);
+}
+
+Taxon KmerIndex::find(uint64_t kmer) const {
+  return lists_ == nullptr ? find_in_bucket(kmer) : find_in_list(kmer);
+}
+
+Taxon KmerIndex::find_in_bucket(uint64_t kmer) const {
+  const KmerSlot slot = slot_of(kmer, buckets_);
+  const uint64_t* const bucket = entries_ + slot.bucket * KmerHeader::kBucketEntries;
+  for (uint64_t i = 0; i < KmerHeader::kBucketEntries; ++i) {
+    const uint64_t entry = bucket[(slot.entry + i) % KmerHeader::kBucketEntries];
+    if (entry == 0) return kNoTaxon;
+    if (kmer_of(entry) == kmer) return taxon_of(entry);
+  }
+  return kNoTaxon;
+}
+
+Taxon KmerIndex::find_in_list(uint64_t kmer) const {
+  const uint64_t prefix = kmer >> prefix_shift_;
+  const uint64_t first = lists_[prefix], last = lists_[prefix + 1];
+  if (first >= last || last > kmers_) return kNoTaxon;  // none, or the file was damaged
+  const uint64_t* const found =
+      std::lower_bound(entries_ + first, entries_ + last, entry_of(kmer, kNoTaxon));
+  return found == entries_ + last || kmer_of(*found) != kmer ? kNoTaxon : taxon_of(*found);
+}
+
+}  // namespace outcore::bench

@@ -1,0 +1,59 @@
+// ReadClassifier: which organism a read is of, by the taxa of all its k-mers, as LMAT and Kraken
+// tell it: of all paths from the root to a taxon, that with most k-mers on it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "bench/genomes.h"
+#include "bench/kmer_index.h"
+#include "bench/taxonomy.h"
+
+namespace outcore::bench {
+
+// How many k-mers of one read belong to each taxon. It belongs to one thread.
+class TaxonVotes {
+ public:
+  static constexpr uint32_t kVotesMax = kReadBasesMax - kKmerBases + 1;
+
+  // REQUIRES: at most kVotesMax calls
+  void add(Taxon taxon);
+  // The lowest taxon of the heaviest path; if several weigh as much, what they have in common.
+  // kNoTaxon: there were no votes.
+  Taxon choose(const Taxonomy& taxonomy) const;
+
+ private:
+  struct Vote {
+    Taxon taxon;
+    uint32_t count;
+  };
+  uint32_t weight_of_path(Taxon taxon, const Taxonomy& taxonomy) const;
+
+  std::array<Vote, kVotesMax> votes_;
+  uint32_t taxa_ = 0;
+};
+
+// Looks up every k-mer of the read; k-mers that are in no genome have no vote.
+Taxon classify(const Read& read, const KmerIndex& index, const Taxonomy& taxonomy);
+
+// What became of a sample: its reads, by number. It belongs to one thread.
+class SampleAnswers {
+ public:
+  // REQUIRES: genomes and index stay
+  SampleAnswers(const Genomes& genomes, const KmerIndex& index)
+      : genomes_(genomes), index_(index) {}
+
+  void classify_read(uint64_t number);
+  // Of all answers, in whatever order they came: those of several threads are added.
+  uint64_t checksum() const { return checksum_; }
+  // Reads that were found to be of the right species, or of none where that is right.
+  uint64_t right() const { return right_; }
+
+ private:
+  const Genomes& genomes_;
+  const KmerIndex& index_;
+  uint64_t checksum_ = 0, right_ = 0;
+};
+
+}  // namespace outcore::bench
