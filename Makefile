@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help packages build demo test test-qemu bench bench-tuning bench-doors bench-far bench-arrays check docs
+.PHONY: help packages build demo test test-qemu bench bench-tuning bench-papers bench-doors bench-far bench-arrays check docs
 .PHONY: format asan tsan install wheel deb clean
 
 help:  ## say what there is
@@ -35,6 +35,9 @@ bench-doors:  ## `outcore run` and Python beside mmap (root, 20 minutes; OPTIONS
 
 bench-tuning:  ## default settings beside the best by hand and mmap (root, an hour; OPTIONS=--rows NAME…)
 	@tools/bench_tuning.sh $(OPTIONS)
+
+bench-papers:  ## the papers' experiments at a small size (root, 30 minutes; OPTIONS=--quick: 12)
+	@tools/bench_papers.sh $(OPTIONS)
 
 bench-far:  ## far memory beside network, servers, swap (root, 20 minutes; OPTIONS=--quick: 4)
 	@tools/bench_far.sh $(OPTIONS)

@@ -45,8 +45,8 @@ foreach(product ${OUTCORE_PRODUCTS} run sight python bench cli)
   install(FILES ${product}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/${product})
 endforeach()
 install(FILES bench/rivals/example_hdf5.cc DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/rivals)
-install(DIRECTORY docs/concepts docs/guides docs/internals docs/reference docs/use-cases
-  DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN *.md)
+install(DIRECTORY docs/concepts docs/guides docs/internals docs/papers docs/reference docs/use-cases
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN *.md PATTERN papers/*.png)
 install(FILES docs/comparison.md docs/newcomers.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(DIRECTORY docs/pictures DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
   FILES_MATCHING PATTERN *.png)
