@@ -9,6 +9,7 @@
 // somebody looks whether it is alive, and is cleared by who finds it (Member::clear_dead).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -98,6 +99,11 @@ struct FileRecord {
   // Of each, by which descriptor it has the file, + 1; and who has it by that (Heirs): bits.
   std::array<std::atomic<int32_t>, kWritersMax> writer_fds;
   std::array<std::atomic<uint64_t>, kMembersMax / 64> heirs;
+
+  bool has_members() const {
+    return std::any_of(members.begin(), members.end(),
+                       [](const std::atomic<uint64_t>& bits) { return bits.load() != 0; });
+  }
 };
 
 // Writer: a member as long as it is one, as files name those that write them.

@@ -118,8 +118,7 @@ void Keeping::forget_files() {
   for (uint32_t i = 0; i < kFilesMax; ++i) {
     FileRecord& file = board.files[i];
     const auto is_without_members = [&] {
-      return std::all_of(file.members.begin(), file.members.end(),
-                         [](const std::atomic<uint64_t>& bits) { return bits.load() == 0; }) &&
+      return !file.has_members() &&
              (file.is_written.load() == 0 || !Heirs::has_living(member_, file));
     };
     if (file.state.load() == FileState::kFree || !is_without_members()) continue;

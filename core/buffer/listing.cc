@@ -58,7 +58,7 @@ class Glance {
       facts.used_bytes += m.private_bytes.load() + m.reserved_pages.load() * kPage;
     }
     for (const buffer::FileRecord& file : board_->files)
-      if (file.state.load() == buffer::FileState::kOpen) ++facts.files;
+      if (file.state.load() == buffer::FileState::kOpen && file.has_members()) ++facts.files;
     return facts;
   }
 
