@@ -29,7 +29,8 @@ FAULT_PATH = [
     "core/os/signal_delivery*.cc",
 ]
 ALL_CODE = ["*.h", "*.cc", "*.c"]
-PRODUCTS = ["core/*", "far/*", "checkpoints/*", "heaps/*", "arrays/*", "run/*"]
+PRODUCTS = ["core/*", "far/*", "checkpoints/*", "heaps/*", "arrays/*", "umap/*",
+            "run/*"]
 LIBRARY = [*PRODUCTS, "include/*"]
 TESTS = ["tests/*.cc", "tests/*.c", "tests/*.h", "*/tests/*.cc", "*/tests/*.c", "*/tests/*.h"]
 # In a product's folder, and not of the library.

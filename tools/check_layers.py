@@ -21,6 +21,7 @@ PRODUCTS = {
     "checkpoints": {"pool": 1, "store": 2, "capture": 3, "c": 4},
     "heaps": {"volatile": 1, "persistent": 1, "c": 2},
     "arrays": {"container": 1, "c": 2},
+    "umap": {"settings": 1, "stores": 1, "session": 2, "c": 3},
     "run": {"preload": 1},
     "sight": {"page": 1},
 }

@@ -6,7 +6,7 @@ formatter=$(command -v clang-format-14 || command -v clang-format) || {
   echo "format: no clang-format 14 here: tools/install_packages.sh test" >&2
   exit 1
 }
-folders=(include core far checkpoints heaps arrays run sight python umbrella cli bench examples
+folders=(include core far checkpoints heaps arrays umap run sight python umbrella cli bench examples
   tests)
 mapfile -t files < <(find "${folders[@]}" -regex '.*\.\(h\|cc\|c\)' 2>/dev/null | sort)
 if [[ ${1-} != --check ]]; then

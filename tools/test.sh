@@ -107,7 +107,7 @@ stage_changed() {
     return
   fi
   if grep -qxE 'core|include|umbrella|cmake' <<<"$products"; then
-    products=$(printf '%s\n' core far checkpoints heaps arrays run cli)
+    products=$(printf '%s\n' core far checkpoints heaps arrays umap run cli)
   fi
   # Folders of tests are labels of ctest; the command's are in one.
   folders=$(for product in $products; do find "$product/tests" -mindepth 1 -maxdepth 1 -type d \

@@ -33,7 +33,7 @@ if has_changed "$work/requirements.stamp" "$wanted"; then
 fi
 
 inputs=(CMakeLists.txt LICENSE README.md pyproject.toml umbrella
-  bench cmake cli core far checkpoints heaps arrays run sight
+  bench cmake cli core far checkpoints heaps arrays umap run sight
   include python)
 wanted=$(find "${inputs[@]}" -type f -not -name '*.pyc' -print0 | sort -z |
   xargs -0 sha256sum | sha256sum)

@@ -11,7 +11,7 @@ tidy=$(command -v clang-tidy-14 || command -v clang-tidy) || {
 }
 passed=$build/tidy
 mkdir -p "$passed"
-folders=(core far checkpoints heaps arrays run umbrella cli bench examples)
+folders=(core far checkpoints heaps arrays umap run umbrella cli bench examples)
 headers=$(find include "${folders[@]}" -name '*.h' -print0 2>/dev/null | sort -z |
   xargs -0 cat .clang-tidy | sha256sum)
 

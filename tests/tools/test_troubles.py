@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import sources  # noqa: E402
 
 PAGE = ROOT / "docs/guides/troubles.md"
-ROOMS = ("core", "far", "checkpoints", "heaps", "arrays", "run", "sight", "cli", "include",
+ROOMS = ("core", "far", "checkpoints", "heaps", "arrays", "umap", "run", "sight", "cli", "include",
          "python")
 # Examples of names that users mistype; what stands around them is ours.
 EXAMPLES = re.compile(r"'--budgt'|OUTCORE_BUDGT|hosts\.txt|mode 'r'")
