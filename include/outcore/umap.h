@@ -1,4 +1,4 @@
-// UMap's interface over Outcore, for C11 and C++20: programs written for UMap 2
+// UMap's interface over Outcore, for C99 and C++11 and later: programs written for UMap 2
 // (https://github.com/LLNL/umap) compile unchanged, by #include "umap/umap.h", and link with
 // liboutcore. docs/guides/from-umap.md says what differs. For new programs: outcore/runtime.h.
 //

@@ -9,12 +9,15 @@
 #include <memory>
 #include <string>
 
-#include "outcore/store.h"
 #include "outcore/umap_store.h"
 
-namespace outcore::store {
+// As all headers for programs of UMap, this one compiles from C++11 on.
+namespace outcore {
+class Store;
+namespace store {
 struct SparseStoreOptions;  // of the library
-}
+}  // namespace store
+}  // namespace outcore
 
 namespace Umap {
 

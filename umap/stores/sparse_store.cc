@@ -10,6 +10,7 @@
 #include "core/base/units.h"
 #include "core/store/range.h"
 #include "core/store/sparse_store.h"
+#include "outcore/store.h"
 #include "outcore/umap_sparse_store.h"
 
 using outcore::base::kSystemPage;
