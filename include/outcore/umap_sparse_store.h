@@ -1,4 +1,4 @@
-// Umap::SparseStore: a folder of files that are created when they are first written, for
+// SparseStore of UMap: a folder of files that are created when they are first written, for
 // Umap::umap_ex(). It is Outcore's store sparse:FOLDER (docs/reference/stores.md), under UMap's
 // names. A folder that UMap has made has another form: copy its bytes, do not open it.
 #pragma once

@@ -1,5 +1,5 @@
-// Umap::Store: where the bytes of a region of Umap::umap_ex() live. Names and arguments are UMap's
-// (outcore/umap.h); for new programs outcore/store.h has more to offer.
+// Store of UMap: where the bytes of a region of Umap::umap_ex() live. Names and arguments are those
+// of UMap (outcore/umap.h); for new programs outcore/store.h has more to offer.
 #pragma once
 
 // NOLINTBEGIN(readability-identifier-naming): names as in UMap

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/at_fork.h"
+#include "core/os/memory_limit.h"
 #include "core/region/address_map.h"
 #include "core/runtime/resolved_options.h"
 
@@ -23,6 +24,7 @@ namespace outcore::umapped {
 namespace {
 
 using base::kSystemPage;
+using base::round_down;
 using base::round_up;
 using Shared = std::shared_lock<std::shared_timed_mutex>;
 using Alone = std::unique_lock<std::shared_timed_mutex>;
@@ -33,6 +35,18 @@ constexpr std::chrono::seconds kExitWait{2};
 std::atomic<Session*> session_of_process{nullptr};
 
 Error refused(const std::string& what) { return {EINVAL, what}; }
+
+// As UMap, which takes nine tenths of the memory at most: a program that counts its buffer in pages
+// and then makes them larger would ask for many times as much as there is.
+void keep_within_memory(RuntimeOptions* options) {
+  const uint64_t available = os::memory_available().bytes;
+  const uint64_t most = std::max(available / 10 * 9, kSystemPage);
+  if (!options->budget_bytes.has_value() || *options->budget_bytes <= most) return;
+  std::fprintf(stderr, "outcore: UMAP_BUFSIZE: a buffer of %s is more than there is; it has %s\n",
+               base::format_bytes(*options->budget_bytes).c_str(),
+               base::format_bytes(most).c_str());
+  options->budget_bytes = round_down(most, kSystemPage);
+}
 
 // Starts with a buffer that a program of UMap's chose, and that may be less than what Outcore
 // needs: the least that works is found in steps, and told.
@@ -73,7 +87,8 @@ Status Session::start_runtime() {
   const Result<runtime::ResolvedOptions> resolved = runtime::resolve_options({});
   if (!resolved) return resolved.error();
   is_delivery_set_ = resolved->source_of("delivery") != "default";
-  const RuntimeOptions options = settings_.options();
+  RuntimeOptions options = settings_.options();
+  keep_within_memory(&options);
   Result<Runtime> started =
       options.budget_bytes.has_value() ? start_with_least(options) : Runtime::start(options);
   if (!started) return started.status();

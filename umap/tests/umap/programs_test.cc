@@ -34,26 +34,31 @@ class UmapProgram : public cli::CommandTest {
   std::string library_;
 };
 
-// 16 MiB of numbers.
-constexpr const char* kWords = "/numbers 2000000";
+// 4 MB of numbers.
+constexpr const char* kWords = "/numbers 500000";
 
 TEST_F(UmapProgram, InCSortsAFileInABufferOfAQuarter) {
   const Outcome compiled = compile("cc -std=gnu99 -O1", "sort.c");
   ASSERT_EQ(compiled.status, 0) << compiled.err;
-  Outcome outcome = run_made("UMAP_PAGESIZE=8192 UMAP_BUFSIZE=512", dir() + kWords);
+  Outcome outcome = run_made("UMAP_PAGESIZE=8192 UMAP_BUFSIZE=128", dir() + kWords);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "sorted 8192 512\n");
+  EXPECT_EQ(outcome.out, "sorted 8192 128\n");
   EXPECT_EQ(outcome.err, "");
 
-  outcome = run_made("UMAP_PAGESIZE=some UMAP_BUFSIZE=2048 UMAP_PAGE_FILLERS=3", dir() + kWords);
+  outcome = run_made("UMAP_PAGESIZE=some UMAP_BUFSIZE=256 UMAP_PAGE_FILLERS=3", dir() + kWords);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "sorted 4096 2048\n");
+  EXPECT_EQ(outcome.out, "sorted 4096 256\n");
   EXPECT_THAT(outcome.err, HasSubstr("outcore: UMAP_PAGESIZE=some: it is a power of two"));
   EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
 
   outcome = run_made("UMAP_BUFSIZE=2", dir() + kWords);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("UMAP_BUFSIZE: a buffer of 8 KiB is too small; it has "));
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+
+  outcome = run_made("UMAP_BUFSIZE=1000000000000", dir() + kWords);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("is more than there is; it has "));
   EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
 
   outcome = run_made("OUTCORE_KEEPERS=none", dir() + kWords);
