@@ -110,6 +110,14 @@ by_dlm_header() { # LANGUAGE SUFFIX COMPILER…: DLM_ARRAY without occ
   "$@" -Wall -Wextra -Werror $sources -o "$program" $flags && OUTCORE_BUDGET=4M "$program"
 }
 
+by_umap() { # a program that was written for UMap
+  local program=$scratch/$kind-umap flags
+  flags=$(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --cflags --libs outcore) || return
+  # shellcheck disable=SC2086  # words
+  "${CC:-gcc}" -std=gnu11 -Wall -Wextra -Werror "$source_dir/umap/tests/umap/programs/sort.c" \
+    -o "$program" $flags && UMAP_BUFSIZE=256 "$program" "$program.dat" 100000
+}
+
 by_dlopen() {
   local program=$scratch/$kind-dlopen
   "${CC:-gcc}" -std=gnu11 -Wall -Wextra -Werror -I"$prefix/include" "$here/dlopen/main.c" \
@@ -146,6 +154,7 @@ check_installation() {
   ! command -v clang >/dev/null || check "C by occ, clang" by_occ clang || status=1
   check "C by DLM_ARRAY" by_dlm_header c "_*.c" "${CC:-gcc}" -std=gnu11 || status=1
   check "C++ by DLM_ARRAY" by_dlm_header cxx ".cc" "${CXX:-g++}" -std=c++17 || status=1
+  check "C by UMap's header" by_umap || status=1
   return "$status"
 }
 
