@@ -180,6 +180,15 @@ TEST_F(UmapTest, AFixedAddressIsTaken) {
   ::munmap(kept, 32 * kPageBytes);
 }
 
+TEST_F(UmapTest, AnAddressThatIsFreeIsTakenAsWished) {
+  if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "which addresses are free, sanitizers decide";
+  const int fd = file("data", 16 * kPageBytes);
+  auto* const wish = reinterpret_cast<void*>(0x6000'0000'0000);
+  EXPECT_EQ(umap(wish, 16 * kPageBytes, PROT_READ, UMAP_PRIVATE, fd, 0), wish);
+  EXPECT_EQ(first_difference(static_cast<std::byte*>(wish), 16 * kPageBytes), 16 * kPageBytes);
+  EXPECT_EQ(uunmap(wish, 16 * kPageBytes), 0);
+}
+
 TEST_F(UmapTest, AnAddressThatIsTakenIsOnlyAWish) {
   const int fd = file("data", 16 * kPageBytes);
   void* const taken =
