@@ -69,10 +69,12 @@ struct umap_prefetch_item {
   void* page_base_addr;  // any address in the page
 };
 // Starts to bring these pages in, in any order, and returns at once. A hint: pages for which there
-// is no room are skipped. errno is EINVAL if one of them is in no region; it is skipped, too.
+// is no room are skipped. errno becomes EINVAL if one of them is in no region, which is skipped,
+// too; otherwise it stays as it is.
 void umap_prefetch(int npages, struct umap_prefetch_item* page_array);
-// Brings the range in and keeps it in memory until uunmap(). errno says why it failed: EINVAL (not
-// inside one region), ENOMEM (more than the budget can hold), and errors of the store.
+// Brings the range in and keeps it in memory until uunmap(). If it fails, errno becomes EINVAL (the
+// address is in no region), ENOMEM (more than the budget can hold) or an error of the store, and a
+// line is printed; otherwise it stays as it is.
 void umap_fetch_and_pin(char* paddr, uint64_t size);
 // UMap changes the page size of a region by this. Outcore finds how much a miss brings in by
 // itself, so the call does nothing.

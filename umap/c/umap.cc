@@ -36,10 +36,13 @@ int in_their_form(int result) {
   return -1;
 }
 
-// For functions without a result: an error is left in errno. A hint that is wrong harms nobody, so
-// nothing is printed.
-void leave_errno(int result) {
-  if (result != 0) errno = -result;
+// For functions without a result, whose errors are left in errno: a success leaves it as it was,
+// whatever the calls below have done to it. `call` returns 0 or -errno.
+template <typename Call>
+void leave_errno(const char* function, Call&& call) {
+  const int before = errno;
+  const int result = guarded(function, call);
+  errno = result == 0 ? before : -result;
 }
 
 void* map(const MapRequest& request) {
@@ -50,7 +53,7 @@ void* map(const MapRequest& request) {
     address = mapped.value();
     return 0;
   });
-  leave_errno(result);
+  if (result != 0) errno = -result;
   return address;
 }
 
@@ -94,20 +97,21 @@ int umap_flush(void) {
 }
 
 void umap_prefetch(int npages, umap_prefetch_item* page_array) {
-  leave_errno(guarded("umap_prefetch", [&] {
+  // A hint that is wrong harms nobody, so nothing is printed.
+  leave_errno("umap_prefetch", [&] {
     if (npages < 0 || (page_array == nullptr && npages > 0))
       return outcome(Error{EINVAL, "umap_prefetch: there is no list of pages"});
     std::vector<const std::byte*> pages;
     for (const umap_prefetch_item& item : std::span(page_array, static_cast<size_t>(npages)))
       pages.push_back(static_cast<const std::byte*>(item.page_base_addr));
     return outcome(Session::of_process().prefetch(pages));
-  }));
+  });
 }
 
 void umap_fetch_and_pin(char* paddr, uint64_t size) {
-  leave_errno(guarded("umap_fetch_and_pin", [&] {
+  leave_errno("umap_fetch_and_pin", [&] {
     return told(Session::of_process().pin(reinterpret_cast<const std::byte*>(paddr), size));
-  }));
+  });
 }
 
 void umap_adapt_pagesize(void* addr, uint64_t page_size) {
