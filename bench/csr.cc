@@ -132,18 +132,21 @@ Status CsrBuilder::write_range(Range& range, uint64_t first, Medium& out, CsrHea
   range.file = -1;
   auto end = targets.begin();  // of what is kept
   const uint64_t position = header.targets_at + header.edges * sizeof(uint64_t);
+  const uint64_t first_place = vertices_ + 1 + header.edges;  // in content_hash()
   for (uint64_t v = 0; v < count; ++v) {
     const auto from = targets.begin() + static_cast<int64_t>(start[v]);
     const auto to = targets.begin() + static_cast<int64_t>(start[v + 1]);
     std::sort(from, to);
-    const auto kept = std::move(from, std::unique(from, to), end);
-    const auto degree = static_cast<uint64_t>(kept - end);
+    const auto kept_end = std::move(from, std::unique(from, to), end);
+    const auto degree = static_cast<uint64_t>(kept_end - end);
     if (degree > header.degree_max) header.degree_max = degree, header.source = first + v;
     header.edges += degree;
     offsets[first + v + 1] = header.edges;
-    end = kept;
+    end = kept_end;
   }
-  return out.write(position, std::as_bytes(std::span(targets.begin(), end)));
+  const std::span<const uint64_t> kept(targets.begin(), end);
+  header.content_hash += hash_values(kept, first_place);
+  return out.write(position, std::as_bytes(kept));
 }
 
 Result<CsrHeader> CsrBuilder::finish() {
@@ -159,6 +162,7 @@ Result<CsrHeader> CsrBuilder::finish() {
       return s.error();
   BENCH_CHECK(header.edges <= added_ && offsets.back() == header.edges);
   BENCH_CHECK(header.source < vertices_ && header.degree_max <= header.edges);
+  header.content_hash += hash_values(std::span<const uint64_t>(offsets));
   std::vector<std::byte> front(header.targets_at);
   std::memcpy(front.data(), &header, sizeof header);
   std::memcpy(front.data() + CsrHeader::kBytes, offsets.data(), offsets.size() * sizeof(uint64_t));
@@ -173,28 +177,10 @@ Result<CsrHeader> CsrBuilder::finish() {
   return header;
 }
 
-std::vector<uint32_t> reference_levels(const CsrView& graph, uint64_t source) {
-  BENCH_CHECK(source < graph.header.vertices);
-  std::vector<uint32_t> levels(graph.header.vertices);
-  std::vector<uint64_t> queue{source};
-  levels[source] = 1;
-  for (size_t i = 0; i < queue.size(); ++i) {
-    const uint64_t v = queue[i];
-    for (uint64_t e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e) {
-      const uint64_t to = graph.targets[e];
-      if (levels[to] != 0) continue;
-      levels[to] = levels[v] + 1;
-      queue.push_back(to);
-    }
-  }
-  return levels;
-}
-
-uint64_t hash_levels(std::span<const uint32_t> levels, uint64_t first_vertex) {
-  uint64_t hash = 0;
-  for (size_t i = 0; i < levels.size(); ++i)
-    hash += mix((first_vertex + i) * 0x9E3779B97F4A7C15 + levels[i]);
-  return hash;
+uint64_t content_hash(const CsrView& graph) {
+  const uint64_t offsets = graph.header.vertices + 1;
+  return hash_values(std::span(graph.offsets, offsets)) +
+         hash_values(std::span(graph.targets, graph.header.edges), offsets);
 }
 
 }  // namespace outcore::bench

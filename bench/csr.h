@@ -30,6 +30,8 @@ struct CsrHeader {
   uint64_t targets_at = 0;  // byte offset
   uint64_t source = 0;      // the vertex with most neighbours: where a search begins by default
   uint64_t degree_max = 0;
+  uint64_t content_hash =
+      0;  // see content_hash(); 0: of a graph that was made before there was one
 
   uint64_t size_bytes() const { return targets_at + edges * sizeof(uint64_t); }
 };
@@ -95,10 +97,16 @@ Result<EdgeCount> count_edges(const std::string& path);
 Result<CsrHeader> ingest_edges(const std::string& path, const EdgeCount& count,
                                const std::string& out_uri, bool is_directed);
 
-// Levels of a breadth-first search, by a plain queue over a graph in memory: the reference.
-// Level 0: never reached; 1: the source.
-std::vector<uint32_t> reference_levels(const CsrView& graph, uint64_t source);
-// One number for an array of levels.
-uint64_t hash_levels(std::span<const uint32_t> levels, uint64_t first_vertex = 0);
+// One number for an array, the sum of one for each value and its place: parts of an array can be
+// added in any order, by any number of threads. `first` is the place of the first value.
+template <typename Value>
+uint64_t hash_values(std::span<const Value> values, uint64_t first = 0) {
+  uint64_t hash = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    hash += mix((first + i) * 0x9E3779B97F4A7C15 + values[i]);
+  return hash;
+}
+// Of the offsets and targets: tells whether the file is as it was made.
+uint64_t content_hash(const CsrView& graph);
 
 }  // namespace outcore::bench

@@ -67,7 +67,7 @@ struct Options {
   unsigned scale = 18;             // 2^scale vertices
   unsigned edge_factor = 16;       // edges a vertex, before both directions are stored
   std::string graph;               // a CSR file (see csr.h) instead of an R-MAT graph
-  bool is_fully_external = false;  // the levels are in a region too
+  bool is_fully_external = false;  // what is kept for each vertex is in a region too
 };
 
 }  // namespace outcore::bench

@@ -190,6 +190,7 @@ std::string variant_of(const Options& options) {
   add(options.passes > 1, std::to_string(options.passes) + " passes");
   add(options.loops != 0, std::to_string(options.loops) + " passes");
   add(options.distribution != "uniform", options.distribution);
+  add(options.is_fully_external, "fully external");
   add(options.is_warm, "warm");
   return variant;
 }

@@ -212,8 +212,8 @@ Status try_outcore(const Options& o, std::unique_ptr<Memory>& memory) {
   auto made = make_memory("outcore", o);
   if (!made) return made.status();
   memory = std::move(made).value();
-  const bool is_writable = has({"sort", "stream", "jacobi"}, o.workload) || o.write_percent != 0 ||
-                           (o.workload == "bfs" && o.is_fully_external);
+  const bool is_writable =
+      has({"sort", "stream", "jacobi"}, o.workload) || o.write_percent != 0 || o.is_fully_external;
   auto mapped = memory->map({"memory:", 0, o.page_bytes, is_writable});
   if (mapped) return {};
   // The store is nothing that the user named.

@@ -155,7 +155,7 @@ void add_data_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& re
       .option("--scale", o.scale, "2^scale vertices (18)")
       .option("--edge-factor", o.edge_factor, "edges a vertex (16)")
       .option("--graph", o.graph, "a graph file of `outcore bench ingest` instead")
-      .flag("--fully-external", o.is_fully_external, "the levels are mapped, too")
+      .flag("--fully-external", o.is_fully_external, "the levels and queues are mapped, too")
       .footer("Example:\n  outcore bench bfs --scale 20 --budget 64M --page 64k");
 }
 
