@@ -177,6 +177,12 @@ Result<CsrHeader> CsrBuilder::finish() {
   return header;
 }
 
+uint64_t hash_words(std::span<const std::byte> bytes) {
+  BENCH_CHECK(bytes.size() % sizeof(uint64_t) == 0);
+  return hash_values(
+      std::span(reinterpret_cast<const uint64_t*>(bytes.data()), bytes.size() / sizeof(uint64_t)));
+}
+
 uint64_t content_hash(const CsrView& graph) {
   const uint64_t offsets = graph.header.vertices + 1;
   return hash_values(std::span(graph.offsets, offsets)) +

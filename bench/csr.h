@@ -106,6 +106,8 @@ uint64_t hash_values(std::span<const Value> values, uint64_t first = 0) {
     hash += mix((first + i) * 0x9E3779B97F4A7C15 + values[i]);
   return hash;
 }
+// Of an array of words, as bytes. REQUIRES: aligned to words, and whole words.
+uint64_t hash_words(std::span<const std::byte> bytes);
 // Of the offsets and targets: tells whether the file is as it was made.
 uint64_t content_hash(const CsrView& graph);
 

@@ -189,4 +189,8 @@ Status GraphWorkload::check(const RunResult& result) {
   return Error{EILSEQ, "the answer is not that of the work in plain memory"};
 }
 
+bool is_graph_workload(const std::string& name) {
+  return name == "bfs" || name == "components" || name == "pagerank";
+}
+
 }  // namespace outcore::bench

@@ -1,4 +1,4 @@
-// GraphWorkload: what all work on graphs shares: the graph file, the place of what they
+// GraphWorkload: what bfs, components and pagerank share: the graph file, the place of what they
 // keep for each vertex, and the answer of a plain program that theirs is compared with.
 //
 // The data has two parts, which are placed independently, as in the search that the paper on
@@ -57,5 +57,8 @@ class GraphWorkload : public Workload {
   uint64_t expected_ = 0;
   bool is_ready_ = false;
 };
+
+// Whether a workload of this name is one.
+bool is_graph_workload(const std::string& name);
 
 }  // namespace outcore::bench

@@ -11,8 +11,9 @@ namespace outcore::bench {
 inline constexpr uint64_t kUnitBytes = 4096;
 inline constexpr uint64_t kUnitWords = kUnitBytes / sizeof(uint64_t);
 inline constexpr unsigned kThreadsMax = 4096;
-// Passes of stream, of which the first is not counted (as STREAM's NTIMES), and of jacobi.
-inline constexpr unsigned kStreamPasses = 10, kJacobiPasses = 4, kLoopsMax = 100;
+// Passes of stream, of which the first is not counted (as STREAM's NTIMES), of jacobi and pagerank.
+inline constexpr unsigned kStreamPasses = 10, kJacobiPasses = 4, kPageRankPasses = 5;
+inline constexpr unsigned kLoopsMax = 100;
 
 struct Options {
   std::string workload = "random-io";
@@ -54,8 +55,8 @@ struct Options {
   bool is_backward = false;
   unsigned depth = 4;  // transfers in flight of each thread of `direct`
 
-  // stream, jacobi
-  unsigned loops = 0;  // passes; 0: kStreamPasses, kJacobiPasses
+  // stream, jacobi, pagerank
+  unsigned loops = 0;  // passes; 0: kStreamPasses, kJacobiPasses, kPageRankPasses
 
   // kmers
   std::string index = "hash";  // see index_names()
@@ -63,7 +64,7 @@ struct Options {
   // map-lookup
   std::string structure = "map";  // see structure_names()
 
-  // bfs
+  // bfs, components, pagerank
   unsigned scale = 18;             // 2^scale vertices
   unsigned edge_factor = 16;       // edges a vertex, before both directions are stored
   std::string graph;               // a CSR file (see csr.h) instead of an R-MAT graph

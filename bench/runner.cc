@@ -11,6 +11,7 @@
 #include <memory>
 #include <string_view>
 
+#include "bench/graph_workload.h"
 #include "bench/image_cube.h"
 #include "bench/kmer_builder.h"
 #include "bench/kmer_index.h"
@@ -125,6 +126,7 @@ Status check_names(const Options& o) {
 }
 
 Status check_kernels(const Options& o) {
+  if (o.workload == "pagerank" && o.loops > kLoopsMax) return refuse("--passes must be 1 … 100");
   const bool is_stream = o.workload == "stream";
   if (!is_stream && o.workload != "jacobi") return {};
   const uint64_t size_min = is_stream ? 3 * kUnitBytes : 14 * kUnitBytes;
@@ -157,7 +159,8 @@ Status check_numbers(const Options& o) {
   if (!is_power_of_two(o.page_bytes) || o.page_bytes < 4096 || o.page_bytes > (uint64_t{16} << 20))
     return refuse("--page " + typed_bytes(o.page_bytes) +
                   " is no page size: use a power of two, 4k … 16M");
-  if (o.workload != "bfs" && (o.size_bytes < kUnitBytes || o.size_bytes % kUnitBytes != 0))
+  if (!is_graph_workload(o.workload) &&
+      (o.size_bytes < kUnitBytes || o.size_bytes % kUnitBytes != 0))
     return refuse("--size must be a multiple of 4 KiB, and not 0");
   if (o.threads == 0 || o.threads > kThreadsMax) return refuse("--threads must be 1 … 4096");
   if (o.processes == 0 || o.processes > 256) return refuse("--processes must be 1 … 256");
@@ -195,8 +198,8 @@ Status check_places(const Options& o) {
     if (!may_go)
       if (Status s = check_store(store); !s) return s;
     if (!plain_path(store).empty()) continue;
-    if (is_remote(store) && o.workload == "bfs")
-      return refuse("bfs makes its graph in a file: name a path with --store");
+    if (is_remote(store) && is_graph_workload(o.workload))
+      return refuse(o.workload + " makes its graph in a file: name a path with --store");
     for (const std::string& memory : o.memories)
       if (!is_outcore(memory))
         return refuse(

@@ -8,8 +8,9 @@ namespace outcore::bench {
 
 const std::vector<std::string>& workload_names() {
   static const std::vector<std::string> names = {
-      "random-io",       "scan",        "sort",   "bfs",  "alloc", "map-lookup", "stream", "jacobi",
-      "graph-construct", "three-parts", "images", "kmers"};
+      "random-io",       "scan",        "sort",       "bfs",    "components",
+      "pagerank",        "alloc",       "map-lookup", "stream", "jacobi",
+      "graph-construct", "three-parts", "images",     "kmers"};
   return names;
 }
 
@@ -18,6 +19,8 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "scan") return make_scan(options);
   if (options.workload == "sort") return make_sort(options);
   if (options.workload == "bfs") return make_bfs(options);
+  if (options.workload == "components") return make_components(options);
+  if (options.workload == "pagerank") return make_pagerank(options);
   if (options.workload == "alloc") return make_alloc(options);
   if (options.workload == "map-lookup") return make_map_lookup(options);
   if (options.workload == "stream") return make_stream(options);
@@ -26,10 +29,10 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "three-parts") return make_three_parts(options);
   if (options.workload == "images") return make_images(options);
   if (options.workload == "kmers") return make_kmers(options);
-  return Error{EINVAL,
-               "workload '" + options.workload +
-                   "' is unknown: use one of random-io, scan, sort, bfs, alloc, "
-                   "map-lookup, stream, jacobi, graph-construct, three-parts, images, kmers"};
+  return Error{
+      EINVAL, "workload '" + options.workload +
+                  "' is unknown: use one of random-io, scan, sort, bfs, components, pagerank, "
+                  "alloc, map-lookup, stream, jacobi, graph-construct, three-parts, images, kmers"};
 }
 
 }  // namespace outcore::bench

@@ -40,6 +40,8 @@ std::unique_ptr<Workload> make_random_io(const Options& options);
 std::unique_ptr<Workload> make_scan(const Options& options);
 std::unique_ptr<Workload> make_sort(const Options& options);
 std::unique_ptr<Workload> make_bfs(const Options& options);
+std::unique_ptr<Workload> make_components(const Options& options);
+std::unique_ptr<Workload> make_pagerank(const Options& options);
 std::unique_ptr<Workload> make_alloc(const Options& options);
 std::unique_ptr<Workload> make_map_lookup(const Options& options);
 std::unique_ptr<Workload> make_stream(const Options& options);

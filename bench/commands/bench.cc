@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bench/commands/bench_output.h"
+#include "bench/graph_workload.h"
 #include "bench/runner.h"
 #include "cli/command.h"
 #include "cli/command_syntax.h"
@@ -41,7 +42,7 @@ Status resolve_budget(Request& request) {
   const auto parsed = std::from_chars(text.data(), end, percent);
   if (parsed.ec != std::errc() || parsed.ptr != end || !(percent > 0 && percent <= 1000))
     return Error{EINVAL, "--budget " + text + " is no share of the data: write 8% or 12.5%"};
-  if (o.workload == "bfs" || o.workload == "graph-construct")
+  if (bench::is_graph_workload(o.workload) || o.workload == "graph-construct")
     return Error{EINVAL, "--budget " + text + ": " + o.workload +
                              " has no --size that it could be a share of: write bytes, as in 64M"};
   const double bytes = static_cast<double>(o.size_bytes) * percent / 100;
@@ -151,12 +152,28 @@ void add_data_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& re
   add_workload(bench, "sort", "parallel quicksort of 64-bit words, in place", request)
       .size("--size", o.size_bytes, "bytes of data (1G)")
       .footer("Example:\n  outcore bench sort --size 1G --budget 512M --memory all --limit 120");
-  add_workload(bench, "bfs", "breadth-first search of an R-MAT graph, or of a graph file", request)
+}
+
+CommandSyntax& add_graph_workload(CommandSyntax& bench, const char* name, const char* help,
+                                  const std::shared_ptr<Request>& request) {
+  Options& o = request->options;
+  return add_workload(bench, name, help, request)
       .option("--scale", o.scale, "2^scale vertices (18)")
       .option("--edge-factor", o.edge_factor, "edges a vertex (16)")
       .option("--graph", o.graph, "a graph file of `outcore bench ingest` instead")
-      .flag("--fully-external", o.is_fully_external, "the levels and queues are mapped, too")
+      .flag("--fully-external", o.is_fully_external,
+            "what is kept for each vertex, and queues, are mapped, too");
+}
+
+void add_graph_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& request) {
+  add_graph_workload(bench, "bfs", "breadth-first search of an R-MAT graph, or of a graph file",
+                     request)
       .footer("Example:\n  outcore bench bfs --scale 20 --budget 64M --page 64k");
+  add_graph_workload(bench, "components", "connected components of such a graph", request)
+      .footer("Example:\n  outcore bench components --scale 20 --budget 64M --fully-external");
+  add_graph_workload(bench, "pagerank", "ranks of the vertices of such a graph", request)
+      .option("--passes", request->options.loops, "passes over all edges (5)")
+      .footer("Example:\n  outcore bench pagerank --scale 20 --budget 64M --memory mmap,outcore");
 }
 
 // What published papers measured.
@@ -241,6 +258,7 @@ void add_bench(CommandSyntax& outcore) {
       "  outcore bench compare after.json before.json\n"
       "  outcore bench report runs.json");
   add_data_workloads(bench, request);
+  add_graph_workloads(bench, request);
   add_structure_workloads(bench, request);
   add_three_parts(bench, request);
   add_applications(bench, request);

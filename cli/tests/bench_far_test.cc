@@ -86,7 +86,8 @@ TEST_F(FarBench, ABudgetMayBeAShareOfTheData) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.lines().front()["budget_bytes"], (12 << 20) / 8);
   for (const char* wrong : {"stream --budget 0%", "stream --budget x%", "scan --budget 8x",
-                            "bfs --budget 8%", "stream --passes 1", "jacobi --size 4k"}) {
+                            "bfs --budget 8%", "components --budget 8%", "pagerank --budget 8%",
+                            "stream --passes 1", "jacobi --size 4k"}) {
     const Outcome refused = bench(wrong);
     EXPECT_EQ(refused.status, 2) << wrong;
     EXPECT_EQ(refused.error_lines(), 1U) << refused.err;

@@ -27,6 +27,10 @@ constexpr Work kWorks[] = {
     {"sort", "sort --size 4M", false},
     {"bfs", "bfs --scale 12", false},
     {"external_bfs", "bfs --scale 12 --fully-external", false},
+    {"components", "components --scale 12", false},
+    {"external_components", "components --scale 12 --fully-external", false},
+    {"pagerank", "pagerank --scale 12", false},
+    {"external_pagerank", "pagerank --scale 12 --passes 4 --fully-external", false},
     {"stream", "stream --size 4M --passes 3", false},
     {"jacobi", "jacobi --size 4M --passes 2", false},
     {"lookups_in_a_map", "map-lookup --size 4M --touches 2000", false},
@@ -206,7 +210,10 @@ INSTANTIATE_TEST_SUITE_P(
                     "images --size 32k --memory dram", "images --touches 100000000 --memory dram",
                     "images --memory malloc", "kmers --size 64k --memory dram",
                     "kmers --index tree --memory dram", "kmers --memory direct",
-                    "bfs --graph no-such-graph --memory dram"));
+                    "bfs --graph no-such-graph --memory dram", "components --memory malloc",
+                    "components --passes 2", "components --graph no-such-graph --memory dram",
+                    "pagerank --memory direct", "pagerank --passes 101 --memory dram",
+                    "pagerank --store redis://node:7000/x"));
 
 TEST_F(Bench, AFileThatIsNoGraphIsRefused) {
   std::ofstream(path("graph")) << std::string(10000, 'x');

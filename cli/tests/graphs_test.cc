@@ -1,4 +1,5 @@
-// What `outcore bench bfs` is made of; its answers; and that what is wrong is found.
+// What `outcore bench bfs`, `components` and `pagerank` are made of; their answers for graphs whose
+// answers are known; and that what is wrong is found.
 #include <fcntl.h>
 
 #include <atomic>
@@ -8,7 +9,9 @@
 #include <thread>
 
 #include "bench/bitmap_frontier.h"
+#include "bench/disjoint_sets.h"
 #include "bench/queue_frontier.h"
+#include "bench/random.h"
 #include "bench/threads.h"
 #include "cli/tests/damaged_bench.h"
 
@@ -80,6 +83,27 @@ TEST_P(EveryFrontier, ThreadsFindAllVerticesInOneLevelAndAgainInTheNext) {
 INSTANTIATE_TEST_SUITE_P(Both, EveryFrontier, testing::Bool(),
                          [](const auto& tested) { return tested.param ? "queues" : "bitmaps"; });
 
+TEST(DisjointSets, TheRootIsTheSmallestOfASetWhoeverJoins) {
+  for (const unsigned threads : {1U, 4U}) {
+    std::vector<uint64_t> parents(kTestVertices);
+    bench::DisjointSets sets{std::span(parents)};
+    for (uint64_t v = 0; v < kTestVertices; ++v) sets.reset(v);
+    // Seven sets by their remainders, joined in a random order.
+    const bench::Permutation order(kTestVertices, 3);
+    bench::on_threads(threads, [&](unsigned thread) {
+      for (uint64_t i = thread; i < kTestVertices; i += threads) {
+        const uint64_t v = order(i);
+        sets.join(v, v + 7 < kTestVertices ? v + 7 : v % 7);
+      }
+    });
+    for (uint64_t v = 0; v < kTestVertices; ++v) {
+      ASSERT_EQ(sets.root(v), v % 7);
+      ASSERT_EQ(sets.flatten(v), v % 7);
+      ASSERT_EQ(parents[v], v % 7);
+    }
+  }
+}
+
 class GraphBench : public DamagedBench {
  protected:
   // `edges` become a graph file.
@@ -100,8 +124,43 @@ class GraphBench : public DamagedBench {
   }
 };
 
+TEST_F(GraphBench, ComponentsAreCounted) {
+  std::string edges = "11 11\n";  // by itself
+  for (int v = 0; v < 4; ++v) edges += std::to_string(v + 1) + " " + std::to_string(v) + "\n";
+  for (int v = 5; v < 10; ++v) edges += std::to_string(v) + " 10\n";
+  for (const char* directed : {"", "--directed"}) {
+    const std::string graph = made(edges, directed);
+    for (const char* external : {"", " --fully-external"})
+      for (const Json& line : answers("components" + graph + external))
+        EXPECT_EQ(line["components"], 3);
+  }
+}
+
+TEST_F(GraphBench, TheHubOfAStarHasTheRankThatArithmeticGivesIt) {
+  std::string edges;
+  for (int v = 1; v <= 10; ++v) edges += "0 " + std::to_string(v) + "\n";
+  const std::string graph = made(edges);
+  double hub = 1, leaf = 1;
+  for (int passes = 1; passes <= 4; ++passes) {
+    const double to_leaf = 0.15 + 0.85 * hub / 10;
+    hub = 0.15 + 0.85 * leaf * 10;
+    leaf = to_leaf;
+    const std::string work = "pagerank --passes " + std::to_string(passes) + graph;
+    for (const char* external : {"", " --fully-external"})
+      for (const Json& line : answers(work + external))
+        EXPECT_NEAR(line["rank_max"].as<double>().value(), std::max(hub, leaf), 1e-6) << passes;
+  }
+}
+
+// A vertex without edges gives its rank to all alike.
+TEST_F(GraphBench, RanksOfAVertexThatLeadsNowhereAreNotLost) {
+  const std::string graph = made("0 1\n", "--directed");
+  for (const Json& line : answers("pagerank --passes 1" + graph))
+    EXPECT_NEAR(line["rank_max"].as<double>().value(), 0.15 + 0.85 + 0.85 / 2, 1e-6);
+}
+
 TEST_F(GraphBench, AnswersAreThoseOfOneThread) {
-  for (const char* work : {"bfs"}) {
+  for (const char* work : {"bfs", "components", "pagerank"}) {
     std::set<std::string> hashes;
     for (const char* threads : {"1", "4"}) {
       const std::string arguments = std::string(work) + " --scale 11 --threads " + threads;
@@ -118,7 +177,7 @@ TEST_F(GraphBench, AnswersAreThoseOfOneThread) {
 TEST_F(GraphBench, AGraphThatWasDamagedIsFoundByEachWork) {
   ASSERT_EQ(bench("bfs --scale 10").status, 0);
   damage("outcore-bench-rmat-10-16-1.csr");
-  for (const char* work : {"bfs", "bfs --fully-external"}) {
+  for (const char* work : {"bfs", "components", "pagerank", "bfs --fully-external"}) {
     const Outcome outcome = bench(std::string(work) + " --scale 10");
     EXPECT_EQ(outcome.status, 1) << work;
     EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
@@ -132,14 +191,14 @@ TEST_F(GraphBench, OneOtherEdgeInAGraphFileIsFound) {
   file.seekp(-8, std::ios::end);  // the neighbour of 3
   file.put('\0');
   file.close();
-  const Outcome outcome = bench("bfs" + graph);
+  const Outcome outcome = bench("components" + graph);
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.err.find("has been changed"), std::string::npos) << outcome.err;
 }
 
 // While somebody else writes to the file of the state.
 TEST_F(GraphBench, AWrongAnswerInTheFileOfTheStateIsFound) {
-  for (const char* work : {"bfs"}) {
+  for (const char* work : {"bfs", "pagerank"}) {
     const std::string file = path("outcore-bench-rmat-10-16-1.csr.state");
     std::atomic<bool> is_over{false};
     std::thread other([&] {
@@ -161,13 +220,14 @@ TEST_F(GraphBench, AWrongAnswerInTheFileOfTheStateIsFound) {
   }
 }
 
-TEST_F(GraphBench, TheStateGoesWithTheGraphWhichIsMadeOnce) {
-  for (const char* work : {"bfs"}) answers(std::string(work) + " --scale 10 --fully-external");
+TEST_F(GraphBench, TheStateGoesWithTheGraphAndTheGraphIsSharedByAll) {
+  for (const char* work : {"bfs", "components", "pagerank"})
+    answers(std::string(work) + " --scale 10 --fully-external");
   for (const auto& entry : std::filesystem::directory_iterator(dir()))
     EXPECT_EQ(entry.path().string().find("rmat"), std::string::npos) << entry.path();
   ASSERT_EQ(bench("bfs --scale 10").status, 0);
   const auto made_at = std::filesystem::last_write_time(path("outcore-bench-rmat-10-16-1.csr"));
-  ASSERT_EQ(bench("bfs --scale 10 --threads 1").status, 0);
+  ASSERT_EQ(bench("pagerank --scale 10").status, 0);
   EXPECT_EQ(std::filesystem::last_write_time(path("outcore-bench-rmat-10-16-1.csr")), made_at);
 }
 
