@@ -42,7 +42,8 @@ struct Options {
   // sort: a file whose words are sorted, in a copy; empty: words made from the seed.
   std::string source;
 
-  // random-io, lookups of map-lookup, vectors of images, reads of kmers
+  // random-io, lookups of map-lookup, vectors of images, reads of kmers, operations
+  // of ycsb
   uint64_t touches = 0;  // of all threads together; 0: as many as the workload has by default
   unsigned write_percent = 0;
   std::string distribution = "uniform";  // uniform, zipf, once (each unit at most once)
@@ -60,6 +61,9 @@ struct Options {
 
   // kmers
   std::string index = "hash";  // see index_names()
+
+  // ycsb
+  std::string mix = "B";  // see ycsb_mix_names()
 
   // map-lookup
   std::string structure = "map";  // see structure_names()

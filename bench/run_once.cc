@@ -184,6 +184,7 @@ std::string variant_of(const Options& options) {
   };
   add(options.workload == "map-lookup", options.structure);
   add(options.workload == "kmers", options.index);
+  add(options.workload == "ycsb", "mix " + options.mix);
   add(options.write_percent != 0, std::to_string(options.write_percent) + " % writes");
   add(options.stride > 1, "every " + std::to_string(options.stride) + " pages");
   add(options.is_backward, "backward");

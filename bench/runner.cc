@@ -18,6 +18,8 @@
 #include "bench/lookup_data.h"
 #include "bench/medium.h"
 #include "bench/memory.h"
+#include "bench/record_table.h"
+#include "bench/ycsb_mix.h"
 #include "cli/text.h"
 #include "outcore/store_catalog.h"
 
@@ -155,6 +157,25 @@ Status check_samples(const Options& o) {
   return {};
 }
 
+Status check_ycsb(const Options& o) {
+  if (!has(ycsb_mix_names(), o.mix))
+    return refuse("mix '" + o.mix + "' is unknown: use one of " + joined(ycsb_mix_names()));
+  if (o.workload != "ycsb") return {};
+  if (o.distribution == "once")
+    return refuse("ycsb has no distribution 'once': use zipf or uniform");
+  if (o.size_bytes < RecordLayout::kFileBytesMin || o.size_bytes > RecordLayout::kFileBytesMax)
+    return refuse("--size must be " + typed_bytes(RecordLayout::kFileBytesMin) + " … " +
+                  typed_bytes(RecordLayout::kFileBytesMax) + " of records");
+  const YcsbMix& mix = ycsb_mix(o.mix);
+  const uint64_t operations = o.touches == 0 ? mix.operations_default() : o.touches;
+  if (mix.inserts_max(operations) > RecordLayout(o.size_bytes).slots / 2)
+    return refuse("mix " + o.mix +
+                  " would insert more records than there are: use fewer --touches "
+                  "than " +
+                  std::to_string(operations) + ", or a larger --size");
+  return {};
+}
+
 Status check_numbers(const Options& o) {
   if (!is_power_of_two(o.page_bytes) || o.page_bytes < 4096 || o.page_bytes > (uint64_t{16} << 20))
     return refuse("--page " + typed_bytes(o.page_bytes) +
@@ -180,6 +201,7 @@ Status check_numbers(const Options& o) {
   if (o.passes == 0) return refuse("--passes must be 1 or more");
   if (Status s = check_kernels(o); !s) return s;
   if (Status s = check_samples(o); !s) return s;
+  if (Status s = check_ycsb(o); !s) return s;
   if (o.depth == 0 || o.depth > 1024) return refuse("--depth must be 1 … 1024");
   if (o.write_percent > 100) return refuse("--write-percent must be 0 … 100");
   if (!(o.theta > 0 && o.theta < 1))
@@ -215,8 +237,9 @@ Status try_outcore(const Options& o, std::unique_ptr<Memory>& memory) {
   auto made = make_memory("outcore", o);
   if (!made) return made.status();
   memory = std::move(made).value();
-  const bool is_writable =
-      has({"sort", "stream", "jacobi"}, o.workload) || o.write_percent != 0 || o.is_fully_external;
+  const bool is_writable = has({"sort", "stream", "jacobi"}, o.workload) || o.write_percent != 0 ||
+                           o.is_fully_external ||
+                           (o.workload == "ycsb" && ycsb_mix(o.mix).is_writing());
   auto mapped = memory->map({"memory:", 0, o.page_bytes, is_writable});
   if (mapped) return {};
   // The store is nothing that the user named.

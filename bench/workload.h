@@ -49,6 +49,7 @@ std::unique_ptr<Workload> make_jacobi(const Options& options);
 std::unique_ptr<Workload> make_three_parts(const Options& options);
 std::unique_ptr<Workload> make_images(const Options& options);
 std::unique_ptr<Workload> make_kmers(const Options& options);
+std::unique_ptr<Workload> make_ycsb(const Options& options);
 const std::vector<std::string>& workload_names();
 
 }  // namespace outcore::bench

@@ -20,7 +20,7 @@ using bench::Options;
 struct Request {
   Options options;
   std::string memory = "mmap,mmap-random,outcore";
-  std::string distribution = "uniform";
+  std::string distribution;  // empty: the workload's own
   std::string latency = "auto";
   std::string budget;  // "8%": of --size
   bool is_json = false;
@@ -68,6 +68,8 @@ Status resolve(Request& request) {
   if (o.workload == "graph-construct" &&
       (request.memory == "all" || request.memory == Request().memory))
     o.memories = {"malloc", "mmap", "outcore"};
+  if (request.distribution.empty())
+    request.distribution = o.workload == "ycsb" ? "zipf" : "uniform";
   const size_t colon = request.distribution.find(':');
   o.distribution = request.distribution.substr(0, colon);
   if (colon != std::string::npos && (o.distribution == "uniform" || o.distribution == "once"))
@@ -190,6 +192,15 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<Request>& requ
       .option("--index", o.index, "hash, or two-level: sorted lists by prefix, smaller (hash)")
       .number("--reads", o.touches, "reads of all threads together (2000)")
       .footer("Example:\n  outcore bench kmers --index two-level --memory mmap-random,outcore");
+  add_workload(bench, "ycsb",
+               "mixes A to F of the Yahoo! Cloud Serving Benchmark on a table of records", request)
+      .size("--size", o.size_bytes, "bytes of the table, with its index (1G)")
+      .option("--mix", o.mix, "A, B, C, D, E or F, as YCSB has them (B)")
+      .option("--distribution", request->distribution,
+              "zipf[:theta], scattered over the keys (D: the latest), or uniform (zipf)")
+      .number("--touches", o.touches, "operations of all threads together (200000; of E 10000)")
+      .option("--latency", request->latency, "time each operation: auto, on, off (auto)")
+      .footer("Example:\n  outcore bench ycsb --mix A --distribution uniform --threads 16");
 }
 
 void add_three_parts(CommandSyntax& bench, const std::shared_ptr<Request>& request) {

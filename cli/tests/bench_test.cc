@@ -38,6 +38,12 @@ constexpr Work kWorks[] = {
     {"images", "images --size 4M --touches 100", false},
     {"kmers_in_a_hash", "kmers --size 4M --reads 300", false},
     {"kmers_in_two_levels", "kmers --size 4M --reads 300 --index two-level", false},
+    {"ycsb_a", "ycsb --mix A --size 4M --touches 300", false},
+    {"ycsb_b", "ycsb --size 4M --touches 300 --latency on", false},
+    {"ycsb_c", "ycsb --mix C --size 4M --touches 300", false},
+    {"ycsb_d", "ycsb --mix D --size 4M --touches 300", false},
+    {"ycsb_e", "ycsb --mix E --size 4M --touches 20", false},
+    {"ycsb_f", "ycsb --mix F --size 4M --touches 300 --distribution uniform", false},
     {"lookups_in_a_vector", "map-lookup --size 4M --touches 2000 --structure vector", false},
 };
 
@@ -213,6 +219,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "bfs --graph no-such-graph --memory dram", "components --memory malloc",
                     "components --passes 2", "components --graph no-such-graph --memory dram",
                     "pagerank --memory direct", "pagerank --passes 101 --memory dram",
+                    "ycsb --mix G --memory dram", "ycsb --distribution once --memory dram",
+                    "ycsb --size 32k --memory dram", "ycsb --memory direct",
+                    "ycsb --mix D --size 1M --memory dram",
                     "pagerank --store redis://node:7000/x"));
 
 TEST_F(Bench, AFileThatIsNoGraphIsRefused) {
