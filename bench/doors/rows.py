@@ -5,6 +5,7 @@ from kraken_work import KrakenWork
 from program_work import PROGRAMS_OF_TABLE, ProgramWork
 from record_work import RecordWork, SecondStartWork
 from row import Asked, Row
+from ycsb_work import DISTRIBUTIONS, MIXES, YcsbWork
 
 ALL = ["mmap", "mmap-random", "outcore", "outcore-in-thread"]
 GATHERS = [*ALL, "outcore-gather"]
@@ -25,6 +26,13 @@ def array_row(name, title, asked_title, ratio_min, memories=ALL, once=()):
         asked.append(Asked("  by a.gather(rows)", "outcore-gather", "better", None))
     return Row(name, f"NumPy, 2 GiB in 256 MiB: {title}",
                lambda place: ArrayWork(place, name, memories), asked, set(once))
+
+
+def ycsb_row(mix, distribution):
+    name = f"ycsb-lmdb-{mix.lower()}-{distribution}"
+    return Row(name, f"LMDB, 1 GiB in 256 MiB: YCSB's mix {mix}, {distribution}",
+               lambda place: YcsbWork(place, name, mix, distribution),
+               [Asked(f"YCSB {mix}, {distribution}", "outcore", "better", None)], {"mmap"})
 
 
 # In the order in which they run: what writes comes last. Where the default readahead takes very
@@ -55,3 +63,6 @@ ROWS = [
               once={"mmap"}),
     array_row("writes", "random row writes and flush", "a[rows] = v; a.flush()", 1.2),
 ]
+
+# Only if they are named.
+ROWS_TO_NAME = [ycsb_row(mix, distribution) for mix in MIXES for distribution in DISTRIBUTIONS]
