@@ -24,7 +24,7 @@ class Experiment:
     axis: str
     points: tuple[Point, ...]
     claim: str  # in the paper's words and figures
-    asked: float  # at the points of its claim: our rate over the rivals' best; 0: nothing is claimed
+    asked: float  # at the points of its claim: our rate over the rivals' best; 0: no claim
     at: tuple[str, ...]  # those points; (): all
     words: str  # why ours is not theirs
     rivals: tuple[str, ...] = ("mmap", "mmap-random")

@@ -19,6 +19,7 @@
 #include "core/buffer/buffer.h"
 #include "core/buffer/heirs.h"
 #include "core/buffer/shared_file.h"
+#include "core/os/descriptor_place.h"
 #include "core/os/file_calls.h"
 #include "core/os/wait.h"
 
@@ -76,6 +77,9 @@ bool Heir::fetch(const os::OwnTable& table) const {
 }
 
 void Heir::run() {
+  // Under `outcore run` one table of numbers is kept for the process, which a thread with a table
+  // of its own would spoil.
+  if (os::place_descriptor != nullptr) return;
   const os::OwnTable table;
   table_ = &table;
   if (!fetch(table)) return;  // nobody's heir: the kernel, or a filter, refuses
@@ -107,6 +111,10 @@ void Heir::look(bool is_last) {
     Held& held = known->second;
     if (held.failed_ns == 0 || is_last || os::now_ns() - held.failed_ns > kAgainNs)
       inherit(index, held);
+    // A member that stands still may have been in the way; there is no other time.
+    constexpr int kTriesMax = 3;
+    for (int tries = 1; is_last && tries < kTriesMax && file.is_written.load() != 0; ++tries)
+      if (!Marks::has_writer(member, file)) inherit(index, held);
   }
 }
 
@@ -116,8 +124,9 @@ void Heir::hold_all() {
     const bool is_written = file.state.load() != FileState::kFree && file.is_written.load() != 0;
     const auto known = held_.find(i);
     const bool is_held = known != held_.end();
-    if (is_held && (!is_written || known->second.first_page != file.first_page)) let_go(i);
-    if (!is_held && is_written) hold(i);
+    if (is_held && is_written && known->second.first_page == file.first_page) continue;
+    if (is_held) let_go(i);
+    if (is_written) hold(i);
   }
 }
 
@@ -179,7 +188,7 @@ void Heir::inherit(uint32_t index, Held& held) {
   int result = 0;
   file->end_writing(fd, [&] {
     result = store(*file, index, fd);
-    if (result != 0) file->marks()->leave();
+    if (result == 0) file->marks()->note_all_stored();
     return result == 0;
   });
   const auto known = held_.find(index);

@@ -57,6 +57,7 @@ Result<std::unique_ptr<Marks>> Marks::open_to_inherit(Member& member, FileRecord
     file.writer_fds[slot].store(kInheriting);
     std::unique_ptr<Marks> marks(new Marks(member, file, slot));
     if (Status s = marks->map(); !s) return s.error();
+    marks->leaves_marks_ = true;  // until all are stored (note_all_stored)
     marks->clear_storing(marks->own_bit());
     return marks;
   }

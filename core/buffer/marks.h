@@ -88,8 +88,8 @@ class Marks {
   // What it could not store is another's to store from close() on, as if it had been killed. False:
   // there is no mark of its own, or nobody else that lives writes the file, or could store it.
   bool leave_to_others();
-  // The same for whatever there is, also if nobody is there yet.
-  void leave() { leaves_marks_ = true; }
+  // No page has a mark of its own any more.
+  void note_all_stored() { leaves_marks_ = false; }
 
   // The word of a page of the buffer, by a call; 0 where there is no memory.
   static uint64_t glance(const Member& member, uint64_t frame_page);

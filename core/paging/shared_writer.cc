@@ -219,7 +219,7 @@ int SharedWriter::store_run(PageCache& cache, uint64_t first, uint64_t end, bool
     uint64_t cleaned = 0;
     for (uint64_t page = at; page < stop; ++page)
       cleaned += marks.end_storing(page, result == 0 ? bits : 0) ? 1 : 0;
-    writes.own_pages.fetch_sub(cleaned, std::memory_order_relaxed);
+    buffer::lower(writes.own_pages, cleaned);
     cleaned_.fetch_add(cleaned, std::memory_order_relaxed);
     if (result != 0) {
       cache.counters.add(Counter::write_back_errors, 1);

@@ -230,12 +230,9 @@ Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
     open.size_bytes = options.offset + options.size_bytes;  // it is always new
     open.is_writable = open.may_create = true;
   }
-  if (open.size_bytes != 0 && impl_->shared_buffer != nullptr) {
-    OpenOptions as_it_is;  // opening a store that may be created makes it as large as it is to be
-    const Result<std::shared_ptr<Store>> known = open_store(uri, as_it_is);
-    const Status may = known ? impl_->may_resize(*known.value(), open.size_bytes) : Status();
-    if (!may.ok()) return Error{may.code(), "map " + uri + ": " + may.message()};
-  }
+  // Opening a store that may be created makes it as large as it is to be.
+  if (Status s = impl_->may_resize(uri, open.size_bytes); !s)
+    return Error{s.code(), "map " + uri + ": " + s.message()};
   Result<std::shared_ptr<Store>> store = open_store(uri, open);
   if (!store) return store.error();
   return map(std::move(store).value(), options);

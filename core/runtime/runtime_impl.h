@@ -124,6 +124,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
   // EBUSY: others write it in the buffer, with the size that it has.
   Status may_resize(const Store& store, uint64_t bytes) const;
+  Status may_resize(const std::string& uri, uint64_t bytes) const;
 
   // Learnt starts: learning.cc. Brings in ahead what the profile has of the bytes [from, to) of the
   // region's store, and records from now on. REQUIRES: the mapping lock. Errors: see Region::learn.

@@ -14,6 +14,7 @@
 #include "core/paging/shared_writer.h"
 #include "core/runtime/runtime_impl.h"
 #include "core/store/file_store.h"
+#include "core/store/uri.h"
 
 namespace outcore {
 
@@ -22,6 +23,7 @@ using budget::BouncePool;
 namespace {
 
 constexpr uint64_t kWaitNs = 2'000'000'000;  // for room that others make
+constexpr const char* kSizeStays = "it is written in this buffer, and its size stays meanwhile";
 
 // nullptr: its bytes are in no file.
 const store::FileStore* file_of(const Store& store) {
@@ -144,7 +146,21 @@ Status Runtime::Impl::may_resize(const Store& store, uint64_t bytes) const {
     return {};
   const Result<store::FileVersion> version = file_of(store)->version();
   if (version && buffer::SharedFile::has_writers(*shared_buffer, version.value()))
-    return Error{EBUSY, "it is written in this buffer, and its size stays meanwhile"};
+    return Error{EBUSY, kSizeStays};
+  return {};
+}
+
+// By its name: to open and close it would end locks that the program has of it.
+Status Runtime::Impl::may_resize(const std::string& uri, uint64_t bytes) const {
+  const Result<store::Uri> parsed = store::parse_uri(uri);
+  struct stat about {};
+  if (shared_buffer == nullptr || !parsed || ::stat(parsed.value().path.c_str(), &about) != 0 ||
+      !S_ISREG(about.st_mode) || bytes <= static_cast<uint64_t>(about.st_size))
+    return {};
+  store::FileVersion version;
+  version.device = about.st_dev;
+  version.inode = about.st_ino;
+  if (buffer::SharedFile::has_writers(*shared_buffer, version)) return Error{EBUSY, kSizeStays};
   return {};
 }
 
