@@ -119,7 +119,8 @@ Result<Region> Session::map_best(const std::shared_ptr<Store>& store, MapOptions
   if (!is_delivery_set_) {
     options.delivery = Delivery::kMessages;
     Result<Region> region = runtime_->map(store, options);
-    if (region.ok() || region.code() != EPERM) return region;
+    // Where it is not permitted, a file that is mapped already has another delivery.
+    if (region.ok() || (region.code() != EPERM && region.code() != EBUSY)) return region;
     options.delivery.reset();
   }
   return runtime_->map(store, options);

@@ -163,6 +163,15 @@ void Settings::set_watermarks(RuntimeOptions* options) const {
     return;
   if (outcore_options_.contains("low_watermark") || outcore_options_.contains("high_watermark"))
     return;
+  if (get(Setting::kLowPercent) >= get(Setting::kHighPercent)) {
+    std::fprintf(stderr,
+                 "outcore: UMap's evict thresholds of %lu %% (low) and %lu %% (high) do not go "
+                 "together: the "
+                 "defaults are taken; set both, the low one below the high one\n",
+                 static_cast<unsigned long>(get(Setting::kLowPercent)),
+                 static_cast<unsigned long>(get(Setting::kHighPercent)));
+    return;
+  }
   options->low_watermark = static_cast<unsigned>(get(Setting::kLowPercent));
   options->high_watermark = static_cast<unsigned>(get(Setting::kHighPercent));
 }

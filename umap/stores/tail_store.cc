@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/os/file_calls.h"
 #include "core/store/range.h"
 
 namespace outcore::umapped {
@@ -25,8 +26,14 @@ uint64_t TailStore::bytes_in_file(uint64_t offset, uint64_t size_bytes) const {
   return std::min(size_bytes, file_bytes - std::min(offset, file_bytes));
 }
 
+// Others may have made the file longer since.
+int TailStore::look_past_end(uint64_t offset, uint64_t size_bytes) const {
+  return is_in_file(offset, size_bytes) ? 0 : file_->look_at_size(true);
+}
+
 int TailStore::read(uint64_t offset, std::span<std::byte> into) {
   OC_CHECK(is_range_of(offset, into.size(), size_bytes_));
+  if (const int error = look_past_end(offset, into.size()); error != 0) return error;
   const uint64_t in_file = bytes_in_file(offset, into.size());
   std::ranges::fill(into.subspan(in_file), std::byte{0});
   return in_file == 0 ? 0 : file_->read(offset, into.first(in_file));
@@ -50,8 +57,13 @@ int TailStore::write_past_end(uint64_t offset, std::span<const std::byte> from) 
   const uint64_t bytes = std::max(until_zeros, bytes_in_file(offset, from.size()));
   OC_CHECK(bytes <= from.size());
   if (bytes == 0) return 0;
-  if (!is_in_file(offset, bytes))
-    if (const int error = file_->resize(offset + bytes); error != 0) return error;
+  if (!is_in_file(offset, bytes)) {
+    // Never shorter, whoever makes it longer at this moment.
+    int error = os::allocate_space(file_->descriptor(), offset, bytes);
+    if (error == 0) error = file_->look_at_size(true);
+    if (error == -ENOTSUP) error = file_->resize(offset + bytes);
+    if (error != 0) return error;
+  }
   return file_->write(offset, from.first(bytes));
 }
 
@@ -75,6 +87,7 @@ int TailStore::discard(uint64_t offset, uint64_t size_bytes) {
 }
 
 bool TailStore::is_hole(uint64_t offset, uint64_t size_bytes) const {
+  if (look_past_end(offset, size_bytes) != 0) return false;
   if (bytes_in_file(offset, size_bytes) == 0) return true;
   return is_in_file(offset, size_bytes) && file_->is_hole(offset, size_bytes);
 }

@@ -36,6 +36,7 @@ class TailStore final : public Store {
  private:
   bool is_in_file(uint64_t offset, uint64_t size_bytes) const;
   uint64_t bytes_in_file(uint64_t offset, uint64_t size_bytes) const;
+  int look_past_end(uint64_t offset, uint64_t size_bytes) const;
   int write_past_end(uint64_t offset, std::span<const std::byte> from);
 
   const std::shared_ptr<store::FileStore> file_;

@@ -114,6 +114,19 @@ TEST_F(UmapTest, AFileThatOthersMadeLongerIsNotCutShort) {
   EXPECT_EQ(byte_of(fd, 4 * kPageBytes), 1);
 }
 
+// What it has not read yet it finds there, and does not write zeros over.
+TEST_F(UmapTest, ARegionPastTheEndReadsWhatOthersHaveStoredSince) {
+  const int fd = file("data", 0);
+  std::byte* const at = map(fd, 8 * kPageBytes);
+  const char stored = 's';
+  ASSERT_EQ(::pwrite(fd, &stored, 1, 4 * kPageBytes + 7), 1);
+  EXPECT_EQ(at[4 * kPageBytes + 7], std::byte{'s'});
+  at[4 * kPageBytes] = std::byte{1};
+  EXPECT_EQ(uunmap(at, 8 * kPageBytes), 0);
+  EXPECT_EQ(byte_of(fd, 4 * kPageBytes), 1);
+  EXPECT_EQ(byte_of(fd, 4 * kPageBytes + 7), 's');
+}
+
 TEST_F(UmapTest, TwoRegionsOfOneFileShowTheSameBytes) {
   const int fd = file("data", 64 * kPageBytes);
   std::byte* const one = map(fd, 64 * kPageBytes);
