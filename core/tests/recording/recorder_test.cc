@@ -211,7 +211,7 @@ TEST_F(Recording, EventsOfOneFileAreNeverToldOfAnotherThatHasItsSlotNow) {
   ASSERT_EQ(record["files"].size(), 2u);
   ASSERT_EQ(record.value("lost_events", uint64_t{99}), 0u);
   const Json &a = file_named(record, "/a"), &b = file_named(record, "/b");
-  // Some are left out where the slot was another's before they were drained (docs/internals/state.md).
+  // Some are left out where the slot was another's before they were drained: an open end.
   const double of_a = heat_total(a["heat"], "fills"), of_b = heat_total(b["heat"], "fills");
   EXPECT_TRUE(of_a <= fills[0] && of_a >= 0.9 * fills[0]) << of_a << " of " << fills[0];
   EXPECT_TRUE(of_b <= fills[1] && of_b >= 0.9 * fills[1]) << of_b << " of " << fills[1];
