@@ -80,12 +80,7 @@ TEST_P(WritesOutlive, WhoComesAfterAKillSeesWhatWasWritten) {
     Job job(64);
     auto& shared = job.shared();
     const pid_t holder = begin_holder(job);
-    const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
-      cells(region)[512].store(42);
-      shared.arrived.fetch_add(1);
-      wait_for(shared.gate, 9);
-      return 0;
-    });
+    const pid_t writer = begin_writer(job, 1, 42);
     wait_for(shared.arrived, 1);
     job.kill(writer);
     EXPECT_EQ(as_member(job, access,
@@ -104,12 +99,7 @@ TEST_P(WritesOutlive, WhoHoldsTheBufferStoresBeforeItEnds) {
   Job job(64);
   auto& shared = job.shared();
   const pid_t holder = begin_holder(job);
-  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
-    cells(region)[512].store(42);
-    shared.arrived.fetch_add(1);
-    wait_for(shared.gate, 9);
-    return 0;
-  });
+  const pid_t writer = begin_writer(job, 1, 42);
   wait_for(shared.arrived, 1);
   job.kill(writer);
   shared.is_over.store(1);
@@ -157,12 +147,7 @@ TEST_P(WritesOutlive, WritersComeAgainBesideAReader) {
     return cells(region)[7 * 512].load() == 43 ? 0 : kWrong;
   });
   wait_for(shared.arrived, 1);
-  const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
-    cells(region)[7 * 512].store(42);
-    shared.arrived.fetch_add(1);
-    wait_for(shared.gate, 9);
-    return 0;
-  });
+  const pid_t writer = begin_writer(job, 7, 42);
   wait_for(shared.arrived, 2);
   job.kill(writer);
   ASSERT_TRUE(is_stored_soon(job, 7 * 512, 42));
