@@ -54,8 +54,8 @@ class Memory {
 // swap: as dram, under the memory limit, with a swap file beside the data (swap_file.h).
 // mmap: the kernel's, with its readahead. mmap-random: with MADV_RANDOM. direct: maps nothing; the
 // workload reads with O_DIRECT (direct.h). malloc: maps nothing; the program's. outcore: by its
-// public API, with the budget's share of one of options.processes. outcore-random: without its
-// readahead.
+// public API, with the budget's share of one of options.processes, or all of it in options.buffer.
+// outcore-random: without its readahead.
 Result<std::unique_ptr<Memory>> make_memory(const std::string& name, const Options& options);
 std::unique_ptr<Memory> make_plain_memory(const std::string& name);
 Result<std::unique_ptr<Memory>> make_outcore_memory(const Options& options);

@@ -5,6 +5,7 @@
 #include "bench/data.h"
 #include "bench/memory.h"
 #include "cli/text.h"
+#include "outcore/buffers.h"
 #include "outcore/runtime.h"
 
 namespace outcore::bench {
@@ -37,11 +38,23 @@ constexpr Choice<FrameKind> kFrames[] = {
 constexpr Choice<Advice> kAdvices[] = {
     {"normal", Advice::kNormal}, {"random", Advice::kRandom}, {"sequential", Advice::kSequential}};
 
+// Runtimes keep for themselves what cannot be shared, and say nothing: a run of processes that
+// share is then none. Errors: EBUSY (no file is in the buffer), those of list_buffers().
+Status check_is_shared(const std::string& buffer, const std::string& uri) {
+  const Result<std::vector<BufferFacts>> all = list_buffers();
+  if (!all) return all.status();
+  for (const BufferFacts& facts : all.value())
+    if (facts.name == buffer && facts.files != 0) return {};
+  return Error{EBUSY, uri + " cannot be shared by the processes: use --share off"};
+}
+
 class OutcoreMemory : public Memory {
  public:
-  OutcoreMemory(Runtime runtime, MapOptions map_options, HeapOptions heap_options,
-                uint64_t page_bytes)
+  // `buffer` is that of the runtime; empty: none.
+  OutcoreMemory(Runtime runtime, std::string buffer, MapOptions map_options,
+                HeapOptions heap_options, uint64_t page_bytes)
       : runtime_(std::move(runtime)),
+        buffer_(std::move(buffer)),
         map_options_(map_options),
         heap_options_(std::move(heap_options)),
         page_bytes_(page_bytes) {}
@@ -61,6 +74,8 @@ class OutcoreMemory : public Memory {
     Result<Region> region = runtime_.map(request.uri, options);
     if (!region) return region.error();
     regions_.push_back(std::move(region).value());
+    if (!buffer_.empty())
+      if (Status s = check_is_shared(buffer_, request.uri); !s) return s.error();
     return std::span<std::byte>{regions_.back().data(), request.size_bytes};
   }
 
@@ -99,7 +114,8 @@ class OutcoreMemory : public Memory {
                    {"used_bytes_max", m.gauges.used_bytes_max},
                    {"metadata_bytes", m.gauges.metadata_bytes},
                    {"device_read_bytes", kernel.read_bytes},
-                   {"device_written_bytes", kernel.written_bytes}};
+                   {"device_written_bytes", kernel.written_bytes},
+                   {"shared", !buffer_.empty()}};
     if (!regions_.empty()) {
       const RegionMetrics region = regions_.front().metrics();
       usage.extra["delivery"] = region.delivery;
@@ -121,6 +137,7 @@ class OutcoreMemory : public Memory {
 
  private:
   Runtime runtime_;
+  std::string buffer_;
   MapOptions map_options_;
   HeapOptions heap_options_;
   uint64_t page_bytes_;
@@ -132,7 +149,11 @@ class OutcoreMemory : public Memory {
 
 Result<std::unique_ptr<Memory>> make_outcore_memory(const Options& options) {
   RuntimeOptions runtime_options;
-  runtime_options.budget_bytes = options.budget_bytes / std::max(1U, options.processes);
+  runtime_options.budget_bytes = options.budget_bytes;
+  if (options.buffer.empty())
+    runtime_options.budget_bytes = options.budget_bytes / std::max(1U, options.processes);
+  else
+    runtime_options.buffer = options.buffer;
   if (!options.policy.empty()) runtime_options.policy = options.policy;
   MapOptions map_options;
   map_options.page_bytes = options.page_bytes;
@@ -155,8 +176,8 @@ Result<std::unique_ptr<Memory>> make_outcore_memory(const Options& options) {
   if (!runtime) return runtime.error();
   HeapOptions heap_options;
   heap_options.store = options.store.empty() ? "scratch:" + data_dir(options) : options.store;
-  return std::unique_ptr<Memory>(
-      new OutcoreMemory(std::move(runtime).value(), map_options, heap_options, options.page_bytes));
+  return std::unique_ptr<Memory>(new OutcoreMemory(std::move(runtime).value(), options.buffer,
+                                                   map_options, heap_options, options.page_bytes));
 }
 
 }  // namespace outcore::bench

@@ -38,6 +38,9 @@ struct Options {
 
   // Outcore's own settings; empty: its default.
   std::string policy, delivery, frames, advice;
+  // The processes have their pages in one buffer of the whole budget, and not each its share of it.
+  bool is_shared = false;
+  std::string buffer;  // its name, while such a run lasts; run_once() sets it
 
   // sort: a file whose words are sorted, in a copy; empty: words made from the seed.
   std::string source;
@@ -64,6 +67,9 @@ struct Options {
 
   // ycsb
   std::string mix = "B";  // see ycsb_mix_names()
+  // matmul
+  std::string order = "rows";  // see walk_orders()
+  uint64_t tile = 0;           // numbers a side of the blocks of B; 0: none
 
   // map-lookup
   std::string structure = "map";  // see structure_names()

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "bench/swap_file.h"
 #include "cli/interrupts.h"
 #include "cli/text.h"
+#include "outcore/buffers.h"
 #include "outcore/store_catalog.h"
 
 namespace outcore::bench {
@@ -54,7 +56,7 @@ class SharedBoard {
 [[noreturn]] void run_child(Workload& workload, const Options& options, const std::string& memory,
                             unsigned process, Board& board, const MemoryGroup& group, int pipe) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  Stage stage(options, memory, process, board, group, workload.data_bytes());
+  Stage stage(options, memory, process, board, group, workload.mapped_bytes());
   Status status = group.join();
   if (status) status = workload.run(stage);
   std::string text = stage.result().to_wire();
@@ -185,6 +187,8 @@ std::string variant_of(const Options& options) {
   add(options.workload == "map-lookup", options.structure);
   add(options.workload == "kmers", options.index);
   add(options.workload == "ycsb", "mix " + options.mix);
+  add(options.workload == "matmul", options.order);
+  add(options.tile != 0, "tiles of " + std::to_string(options.tile));
   add(options.write_percent != 0, std::to_string(options.write_percent) + " % writes");
   add(options.stride > 1, "every " + std::to_string(options.stride) + " pages");
   add(options.is_backward, "backward");
@@ -203,10 +207,22 @@ Result<SwapFile> swap_for(const Workload& workload, const std::string& memory,
   if (!group.is_real())
     return Error{EPERM, "swap needs a memory limit: " + why_unlimited + "; or leave it out"};
   const auto folder = std::filesystem::path(path_of(workload.uri())).parent_path();
-  auto swap = SwapFile::make(folder.empty() ? "." : folder.string(), workload.data_bytes());
+  auto swap = SwapFile::make(folder.empty() ? "." : folder.string(), workload.mapped_bytes());
   if (!swap) return swap;
   if (Status s = group.allow_swap(); !s) return s.error();
   return swap;
+}
+
+// As asked, with a name for the buffer of this run if its processes share one.
+Options with_buffer(const Options& asked, const std::string& memory) {
+  static std::atomic<unsigned> next{0};
+  Options options = asked;
+  if (!options.is_shared || !is_outcore(memory)) return options;
+  options.buffer = cli::format("outcore-bench-%d-%u", getpid(), next++);
+  // A file that has changed within the last 20 ms is not shared: a further change could not be
+  // told (docs/guides/run.md).
+  usleep(25'000);
+  return options;
 }
 
 }  // namespace
@@ -231,9 +247,12 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   }
   auto swap = swap_for(workload, memory, group, why_unlimited);
   if (!swap) return swap.error();
-  auto children = fork_children(workload, options, memory, *board.get(), group);
+  auto children =
+      fork_children(workload, with_buffer(options, memory), memory, *board.get(), group);
   if (!children) return children.error();
   const bool is_stopped = watch(*children, options, *board.get(), progress);
+  // It removes what processes that have ended left of their buffer: children run no destructors.
+  if (options.is_shared) (void)list_buffers();
   if (cli::is_interrupted()) return Error{EINTR, "interrupted"};
   progress.say("verifying");
 

@@ -11,11 +11,13 @@
 #include <memory>
 #include <string_view>
 
+#include "bench/band_product.h"
 #include "bench/graph_workload.h"
 #include "bench/image_cube.h"
 #include "bench/kmer_builder.h"
 #include "bench/kmer_index.h"
 #include "bench/lookup_data.h"
+#include "bench/matrices.h"
 #include "bench/medium.h"
 #include "bench/memory.h"
 #include "bench/record_table.h"
@@ -176,6 +178,44 @@ Status check_ycsb(const Options& o) {
   return {};
 }
 
+Status check_matmul(const Options& o) {
+  if (!has(walk_orders(), o.order))
+    return refuse("order '" + o.order + "' is unknown: use one of " + joined(walk_orders()));
+  if (o.workload != "matmul") return {};
+  if (o.size_bytes < Matrices::kBytesMin)
+    return refuse("--size must be " + typed_bytes(Matrices::kBytesMin) +
+                  " or more: a matrix of some rows");
+  const uint64_t side = Matrices(o.size_bytes, o.seed).side();
+  if (o.tile % Matrices::kSideStep != 0 || o.tile > side)
+    return refuse(
+        cli::format("--tile must be a multiple of %llu, up to %llu, the side of the "
+                    "matrices; or 0: no tiles",
+                    static_cast<unsigned long long>(Matrices::kSideStep),
+                    static_cast<unsigned long long>(side)));
+  if (uint64_t{o.processes} * o.threads > side)
+    return refuse("--processes times --threads must be " + std::to_string(side) +
+                  " or less: each computes rows of the matrix");
+  return {};
+}
+
+// What a run asks for whose processes share a buffer, as far as it would be in vain.
+Status check_sharing(const Options& o) {
+  static constexpr uint64_t kBufferBytesMin = uint64_t{4} << 20;  // outcore/buffers.h
+  if (!o.is_shared || std::none_of(o.memories.begin(), o.memories.end(), is_outcore)) return {};
+  std::string why;
+  if (o.workload == "alloc" || o.workload == "graph-construct")
+    why = o.workload + " has a heap, and maps no file";
+  else if (o.page_bytes != kUnitBytes)
+    why = "--page " + typed_bytes(o.page_bytes) + ", where a buffer has pages of 4 KiB";
+  else if (o.budget_bytes < kBufferBytesMin)
+    why = "--budget must be " + typed_bytes(kBufferBytesMin) + " or more for a buffer";
+  else if (o.frames == "private" || o.delivery == "mprotect")
+    why = "private frames and mprotect keep pages to their process";
+  else if (!o.store.empty() && plain_path(o.store).empty())
+    why = without_password(o.store) + " is no file";
+  return why.empty() ? Status() : refuse("processes cannot share: " + why + "; or use --share off");
+}
+
 Status check_numbers(const Options& o) {
   if (!is_power_of_two(o.page_bytes) || o.page_bytes < 4096 || o.page_bytes > (uint64_t{16} << 20))
     return refuse("--page " + typed_bytes(o.page_bytes) +
@@ -185,7 +225,7 @@ Status check_numbers(const Options& o) {
     return refuse("--size must be a multiple of 4 KiB, and not 0");
   if (o.threads == 0 || o.threads > kThreadsMax) return refuse("--threads must be 1 … 4096");
   if (o.processes == 0 || o.processes > 256) return refuse("--processes must be 1 … 256");
-  if (o.processes > 1 && o.workload != "random-io")
+  if (o.processes > 1 && o.workload != "random-io" && o.workload != "matmul")
     return refuse(o.workload + " runs in one process: leave out --processes");
   if (o.repeat == 0) return refuse("--repeat must be 1 or more");
   if (!std::isfinite(o.limit_seconds) || o.limit_seconds < 0)
@@ -202,6 +242,7 @@ Status check_numbers(const Options& o) {
   if (Status s = check_kernels(o); !s) return s;
   if (Status s = check_samples(o); !s) return s;
   if (Status s = check_ycsb(o); !s) return s;
+  if (Status s = check_matmul(o); !s) return s;
   if (o.depth == 0 || o.depth > 1024) return refuse("--depth must be 1 … 1024");
   if (o.write_percent > 100) return refuse("--write-percent must be 0 … 100");
   if (!(o.theta > 0 && o.theta < 1))
@@ -234,7 +275,10 @@ Status check_places(const Options& o) {
 // What Outcore says to the settings. `memory` outlives the call: its end is not part of the check.
 Status try_outcore(const Options& o, std::unique_ptr<Memory>& memory) {
   static constexpr std::string_view kPrefix = "map memory:: ";
-  auto made = make_memory("outcore", o);
+  // Without the buffer of a run: its processes have the whole budget.
+  Options tried = o;
+  if (tried.is_shared) tried.processes = 1;
+  auto made = make_memory("outcore", tried);
   if (!made) return made.status();
   memory = std::move(made).value();
   const bool is_writable = has({"sort", "stream", "jacobi"}, o.workload) || o.write_percent != 0 ||
@@ -279,7 +323,7 @@ Status check_outcore(const Options& o) {
   if (said.size() <= sizeof code) return {};  // it is well, or died: then the run tells why
   std::memcpy(&code, said.data(), sizeof code);
   said.erase(0, sizeof code);
-  if (code != 0 && o.processes > 1)
+  if (code != 0 && o.processes > 1 && !o.is_shared)
     said += cli::format(" (each of %u processes has its share of --budget)", o.processes);
   return code == 0 ? Status() : Status(Error{code, std::move(said)});
 }
@@ -290,6 +334,7 @@ Status check_options(const Options& o) {
   if (Status s = check_names(o); !s) return s;
   if (Status s = check_numbers(o); !s) return s;
   if (Status s = check_places(o); !s) return s;
+  if (Status s = check_sharing(o); !s) return s;
   return check_outcore(o);
 }
 

@@ -8,9 +8,9 @@ namespace outcore::bench {
 
 const std::vector<std::string>& workload_names() {
   static const std::vector<std::string> names = {
-      "random-io",       "scan",        "sort",       "bfs",    "components",
-      "pagerank",        "alloc",       "map-lookup", "stream", "jacobi",
-      "graph-construct", "three-parts", "images",     "kmers",  "ycsb"};
+      "random-io", "scan",       "sort",   "bfs",    "components",      "pagerank",
+      "alloc",     "map-lookup", "stream", "jacobi", "graph-construct", "three-parts",
+      "images",    "kmers",      "ycsb",   "matmul"};
   return names;
 }
 
@@ -29,12 +29,13 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "three-parts") return make_three_parts(options);
   if (options.workload == "images") return make_images(options);
   if (options.workload == "kmers") return make_kmers(options);
+  if (options.workload == "matmul") return make_matmul(options);
   if (options.workload == "ycsb") return make_ycsb(options);
   return Error{
       EINVAL, "workload '" + options.workload +
                   "' is unknown: use one of random-io, scan, sort, bfs, components, pagerank, "
                   "alloc, map-lookup, stream, jacobi, graph-construct, three-parts, images, kmers, "
-                  "ycsb"};
+                  "ycsb, matmul"};
 }
 
 }  // namespace outcore::bench

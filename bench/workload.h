@@ -28,6 +28,8 @@ class Workload {
   virtual Status check(const RunResult& result) = 0;
 
   virtual uint64_t data_bytes() const = 0;
+  // What all processes of a run together map of it; more, if several map the same.
+  virtual uint64_t mapped_bytes() const { return data_bytes(); }
   virtual const std::string& uri() const = 0;
   // The memories that it can use; `direct` and `malloc` are for some only.
   virtual bool takes(const std::string& memory) const {
@@ -50,6 +52,7 @@ std::unique_ptr<Workload> make_three_parts(const Options& options);
 std::unique_ptr<Workload> make_images(const Options& options);
 std::unique_ptr<Workload> make_kmers(const Options& options);
 std::unique_ptr<Workload> make_ycsb(const Options& options);
+std::unique_ptr<Workload> make_matmul(const Options& options);
 const std::vector<std::string>& workload_names();
 
 }  // namespace outcore::bench

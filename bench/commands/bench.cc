@@ -22,6 +22,7 @@ struct Request {
   std::string memory = "mmap,mmap-random,outcore";
   std::string distribution;  // empty: the workload's own
   std::string latency = "auto";
+  std::string share = "auto";
   std::string budget;  // "8%": of --size
   bool is_json = false;
 };
@@ -84,6 +85,11 @@ Status resolve(Request& request) {
   if (request.latency != "auto" && request.latency != "on" && request.latency != "off")
     return Error{EINVAL,
                  "--latency " + request.latency + " is unknown: use one of auto, on or off"};
+  if (request.share != "auto" && request.share != "on" && request.share != "off")
+    return Error{EINVAL, "--share " + request.share + " is unknown: use one of auto, on or off"};
+  // What the experiment of matmul is about; others have each its slice.
+  o.is_shared = request.share == "on" ||
+                (request.share == "auto" && o.workload == "matmul" && o.processes > 1);
   // Two clock readings are nothing beside a miss, and much beside a hit.
   o.has_latency =
       request.latency == "on" || (request.latency == "auto" && o.budget_bytes < o.size_bytes);
@@ -126,6 +132,9 @@ CommandSyntax& add_workload(CommandSyntax& bench, const char* name, const char* 
       .option("--delivery", o.delivery, "auto, in-thread, messages, mprotect (its default)")
       .option("--frames", o.frames, "auto, shared, private (its default)")
       .option("--advice", o.advice, "normal, random, sequential (normal)")
+      .option(
+          "--share", r.share,
+          "the processes have one buffer of the whole budget: on, off, auto (several of matmul)")
       .flag("--json", r.is_json, "one line of JSON a run")
       .runs([request, name] {
         request->options.workload = name;
@@ -201,6 +210,17 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<Request>& requ
       .number("--touches", o.touches, "operations of all threads together (200000; of E 10000)")
       .option("--latency", request->latency, "time each operation: auto, on, off (auto)")
       .footer("Example:\n  outcore bench ycsb --mix A --distribution uniform --threads 16");
+  add_workload(
+      bench, "matmul",
+      "C = A x B by processes that share B, of which each has a band of C (after NVMalloc)",
+      request)
+      .size("--size", o.size_bytes, "bytes of B (1G)")
+      .option("--processes", o.processes, "each with a band of rows of A and C in memory (1)")
+      .option("--order", o.order, "how B is walked: rows or columns (rows)")
+      .number("--tile", o.tile, "in blocks of so many numbers a side (0: none)")
+      .footer(
+          "Example:\n  outcore bench matmul --size 128M --budget 16M --processes 4 --threads 1 "
+          "--order columns --tile 512");
 }
 
 void add_three_parts(CommandSyntax& bench, const std::shared_ptr<Request>& request) {

@@ -44,6 +44,8 @@ constexpr Work kWorks[] = {
     {"ycsb_d", "ycsb --mix D --size 4M --touches 300", false},
     {"ycsb_e", "ycsb --mix E --size 4M --touches 20", false},
     {"ycsb_f", "ycsb --mix F --size 4M --touches 300 --distribution uniform", false},
+    {"matrices", "matmul --size 2M", false},
+    {"matrices_in_tiles", "matmul --size 2M --order columns --tile 64", false},
     {"lookups_in_a_vector", "map-lookup --size 4M --touches 2000 --structure vector", false},
 };
 
@@ -216,6 +218,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "images --size 32k --memory dram", "images --touches 100000000 --memory dram",
                     "images --memory malloc", "kmers --size 64k --memory dram",
                     "kmers --index tree --memory dram", "kmers --memory direct",
+                    "matmul --order diagonal --memory dram", "matmul --tile 12 --memory dram",
+                    "matmul --tile 16384 --memory dram", "matmul --size 8k --memory dram",
+                    "matmul --size 64k --threads 90 --memory dram", "matmul --memory malloc",
+                    "matmul --processes 4 --page 64k", "matmul --processes 4 --budget 1M",
+                    "scan --share maybe", "scan --share on --frames private", "alloc --share on",
                     "bfs --graph no-such-graph --memory dram", "components --memory malloc",
                     "components --passes 2", "components --graph no-such-graph --memory dram",
                     "pagerank --memory direct", "pagerank --passes 101 --memory dram",
