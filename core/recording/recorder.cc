@@ -167,9 +167,11 @@ void Recorder::find_files() {
 
 void Recorder::drain() {
   const EventRing& ring = sheet_->events();
-  find_files();
+  // The end before the files: a file that is mapped after the look for files may tell of itself at
+  // once, and what it tells would belong to nobody.
   const uint64_t end = ring.end(), begin = next_event_;
   OC_CHECK(begin <= end);
+  find_files();
   if (end - next_event_ > EventRing::kEvents) {
     lost_ += end - next_event_ - EventRing::kEvents;
     next_event_ = end - EventRing::kEvents;
