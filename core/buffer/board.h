@@ -124,7 +124,7 @@ class Writer {
 };
 
 struct Board {
-  static constexpr uint64_t kMagic = 0x4f43425546463033;  // OCBUFF03
+  static constexpr uint64_t kMagic = 0x4f43425546463034;  // OCBUFF04
   static constexpr uint32_t kClaims = 16384;
 
   std::atomic<uint64_t> limit_bytes;
@@ -133,6 +133,9 @@ struct Board {
   std::atomic<uint32_t> takeovers;
   std::atomic<uint32_t> has_untold_pages;  // a member has ended: see what is in memory
   std::atomic<uint64_t> used_bytes_max;
+  // Pages that came in, ever, those that dead members may have brought in untold included: it is
+  // raised before `reserved_pages` is lowered (Occupancy::pages_at_most).
+  alignas(64) std::atomic<uint64_t> filled_pages;
   // Words that threads sleep on, each beside how many do.
   alignas(64) std::atomic<uint32_t> bell;  // for the keeping process
   std::atomic<uint32_t> is_bell_heard;     // it is awake

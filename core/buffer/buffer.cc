@@ -69,7 +69,7 @@ bool Buffer::take_private(uint64_t bytes, uint64_t wait_ns) {
     own.fetch_add(bytes);
   }
   if (room_.wait_for_less(limit(), wait_ns)) {
-    room_.note_used(member_->used_bytes());
+    room_.note_used(member_->occupancy().used_bytes());
     return true;
   }
   lower(own, bytes);

@@ -243,8 +243,8 @@ void Keeping::look_at_memory() {
 void Keeping::make_room() {
   Board& board = member_.board();
   for (;;) {
-    const uint64_t limit = board.limit_bytes.load(), used = member_.used_bytes();
-    const uint64_t frames_bytes = member_.pages_in_memory() * kPage;
+    const uint64_t limit = board.limit_bytes.load(), used = member_.occupancy().used_bytes();
+    const uint64_t frames_bytes = member_.occupancy().pages_in_memory() * kPage;
     const uint64_t others = used - std::min(used, frames_bytes);
     const uint64_t room = (limit - std::min(limit, others)) / kPage;
     if (const uint64_t capacity = std::min(room, page_of_.count());

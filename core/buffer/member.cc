@@ -204,6 +204,7 @@ Status Member::map_board() {
   if (::fstat(frames_fd_, &about) != 0)
     return base::system_error(errno, "look at the frames of the buffer " + name_);
   frames_ = {about.st_dev, about.st_ino};
+  occupancy_.open(board_, frames_, frames_fd_, marks_fd_);
   return {};
 }
 
@@ -256,10 +257,6 @@ int32_t Member::process_of(uint32_t member) const {
   return has_file() && read_from(fd_, slot_offset(member), &slot) == 0 ? slot.process : 0;
 }
 
-bool Member::Named::is_named_by(int fd, struct stat* about) const {
-  return ::fstat(fd, about) == 0 && about->st_ino == inode && about->st_dev == device;
-}
-
 bool Member::is_found_by_name() const {
   const Result<std::string> place = folder();
   if (!place) return false;
@@ -279,36 +276,6 @@ bool Member::has_frames() const {
   return frames_.is_named_by(frames_fd_, &about);
 }
 
-// The kernel counts them. Where that fails the buffer counts as full.
-uint64_t Member::pages_in_memory() const {
-  struct stat about;
-  if (!frames_.is_named_by(frames_fd_, &about)) return board_->limit_bytes.load() / kPage;
-  return static_cast<uint64_t>(about.st_blocks) * 512 / kPage;
-}
-
-uint64_t Member::marks_bytes() const {
-  struct stat about;
-  if (board_->written_files.load() == 0 || ::fstat(marks_fd_, &about) != 0) return 0;
-  return static_cast<uint64_t>(about.st_blocks) * 512;
-}
-
-uint64_t Member::used_beside_pages() const {
-  uint64_t bytes = marks_bytes();
-  const uint32_t end = board_->members_end.load(std::memory_order_acquire);
-  OC_CHECK(end <= kMembersMax);
-  for (uint32_t i = 0; i < end; ++i) {
-    const MemberRecord& m = board_->members[i];
-    bytes += m.reserved_pages.load(std::memory_order_seq_cst) * kPage + m.private_bytes.load();
-  }
-  return bytes;
-}
-
-// What is under way is in memory afterwards: so it is counted first, and perhaps twice.
-uint64_t Member::used_bytes() const {
-  const uint64_t beside = used_beside_pages();
-  return beside + pages_in_memory() * kPage;
-}
-
 void Member::stop_keeping() const {
   if (has_file()) unlock(fd_, kKeeping);
 }
@@ -324,6 +291,8 @@ void Member::clear(uint32_t member) const {
   if (m.is_joined.exchange(0) != 0) board_->has_untold_pages.store(1);
   m.is_holding.store(0);
   m.is_leaving.store(0);
+  // What was under way may be in memory, and nobody tells it any more.
+  board_->filled_pages.fetch_add(m.reserved_pages.load(), std::memory_order_seq_cst);
   m.reserved_pages.store(0);
   m.private_bytes.store(0);
   for (std::atomic<uint64_t>& pin : m.pins) pin.store(0);

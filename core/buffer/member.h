@@ -7,8 +7,6 @@
 // memory is gone. Any thread.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -16,6 +14,8 @@
 #include <string>
 
 #include "core/buffer/board.h"
+#include "core/buffer/named_file.h"
+#include "core/buffer/occupancy.h"
 #include "outcore/result.h"
 
 namespace outcore::buffer {
@@ -57,15 +57,8 @@ class Member {
   // Whether whoever looks for the buffer by its name from here looks where it is, or was. In a
   // forked child, too. Not the fault path.
   bool is_found_by_name() const;
-  // Pages in the memory file, whoever maps them: asks the kernel. The fault path.
-  uint64_t pages_in_memory() const;
-  // All that counts against the limit: pages, fills under way, what members have beside. The fault
-  // path.
-  uint64_t used_bytes() const;
-  // Marks of written pages: asks the kernel, if there are written files. The fault path.
-  uint64_t marks_bytes() const;
-  // The same but for the pages.
-  uint64_t used_beside_pages() const;
+  // How much of the limit is used.
+  const Occupancy& occupancy() const { return occupancy_; }
 
   // Changes of the table of files, and of who is a member, one at a time among all processes. With
   // kNone the fault path, else it waits up to a second.
@@ -96,12 +89,6 @@ class Member {
   bool clear_dead() const;
 
  private:
-  // A file, whatever number it is open by.
-  struct Named {
-    uint64_t device = 0, inode = 0;
-    bool is_named_by(int fd, struct stat* about) const;
-  };
-
   Member() = default;
   Status open_file(const std::string& folder);
   Status find_or_make(uint64_t limit_bytes);
@@ -112,7 +99,8 @@ class Member {
   std::string name_, path_;
   int fd_ = -1, board_fd_ = -1, frames_fd_ = -1, marks_fd_ = -1;
   Board* board_ = nullptr;
-  Named file_, frames_;
+  NamedFile file_, frames_;
+  Occupancy occupancy_;
   uint32_t index_ = 0;
   bool has_slot_ = false, has_made_it_ = false;
   std::mutex files_;

@@ -23,7 +23,9 @@ bool Room::try_take(uint64_t pages) {
   OC_CHECK(pages != 0);
   std::atomic<uint64_t>& reserved = member_.record().reserved_pages;
   reserved.fetch_add(pages, std::memory_order_seq_cst);
-  const uint64_t used = member_.used_bytes(), limit = limit_bytes();
+  const uint64_t limit = limit_bytes();
+  uint64_t used = member_.occupancy().used_bytes_at_most();
+  if (used + free_pages_wanted(limit) * kPage > limit) used = member_.occupancy().used_bytes();
   if (used > limit) lower(reserved, pages);
   if (used + free_pages_wanted(limit) * kPage > limit) ring();
   note_used(used);
@@ -54,7 +56,7 @@ int Room::take(uint64_t pages, uint64_t wait_ns, const Question& gives_up) {
 bool Room::wait_for_less(uint64_t used_bytes, uint64_t wait_ns) {
   OC_CHECK(used_bytes != 0);
   const auto is_less = [&] {
-    if (member_.used_bytes() <= used_bytes) return true;
+    if (member_.occupancy().used_bytes() <= used_bytes) return true;
     ring();
     return false;
   };
@@ -104,6 +106,7 @@ void Room::give(uint64_t pages) { lower(member_.record().reserved_pages, pages);
 void Room::tell(uint64_t first_page, uint64_t count, bool is_guess) {
   MemberRecord& m = member_.record();
   m.filled_pages.fetch_add(count, std::memory_order_relaxed);
+  member_.board().filled_pages.fetch_add(count, std::memory_order_seq_cst);
   const uint64_t at = m.news_end.fetch_add(1, std::memory_order_seq_cst);
   const News news = News::of(first_page, count, is_guess);
   const uint64_t lost = m.news[at % MemberRecord::kNews].exchange(news.bits());

@@ -44,10 +44,12 @@ bool ClusterFiller::is_off(const PageCache& cache, const View& view) const {
 }
 
 int ClusterFiller::fill_alone(PageCache& cache, View& view, uint64_t page, bool is_write,
-                              Caller caller) {
+                              Caller caller, bool was_absent) {
   if (cache.shared == nullptr) return filler_.fill(cache, view, page, is_write, caller);
   uint32_t filled = 0;
-  return shared_.fill(cache, view, {page, page, page + 1, FetchTuner::kNone, true, false}, &filled);
+  const SharedFiller::Wanted wanted{page, page,  page + 1,  FetchTuner::kNone,
+                                    true, false, was_absent};
+  return shared_.fill(cache, view, wanted, &filled);
 }
 
 // Pages without stored bytes are zeros: they cost memory and no transfer.
@@ -138,12 +140,13 @@ int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64
 
 ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, uint64_t page,
                                                   bool is_write, Caller caller, uint64_t site) {
-  if (is_off(cache, view)) return {page, page + 1, fill_alone(cache, view, page, is_write, caller)};
+  if (is_off(cache, view))
+    return {page, page + 1, fill_alone(cache, view, page, is_write, caller, true)};
   FetchTuner::Miss miss = locate(cache, page, site);
   look_for_room(cache, &miss);
   if (!miss.is_roomy && pager_.tuner.is_decided(miss)) {
     note_miss(cache, page);
-    return {page, page + 1, fill_alone(cache, view, page, is_write, caller)};
+    return {page, page + 1, fill_alone(cache, view, page, is_write, caller, true)};
   }
   const uint64_t start_ns = os::now_ns();
   describe(cache, view, &miss);
@@ -158,7 +161,7 @@ ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, 
     hint(view, (page & ~(pages - 1)) ^ pages, pages, miss.pages_end);
   uint32_t filled = 0;
   if (choice.level == 0) {
-    cluster.result = fill_alone(cache, view, page, is_write, caller);
+    cluster.result = fill_alone(cache, view, page, is_write, caller, true);
     filled = cluster.result == 0 ? 1 : 0;
   } else {
     cluster.result = fill_wanted(

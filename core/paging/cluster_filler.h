@@ -30,8 +30,9 @@ class ClusterFiller {
   };
 
   // Fills the page alone. 0 or -errno; of a buffer's pages also -EAGAIN: look again. REQUIRES: the
-  // page is Filling and ours, or a buffer's.
-  int fill_alone(PageCache& cache, region::View& view, uint64_t page, bool is_write, Caller caller);
+  // page is Filling and ours, or a buffer's. `was_absent`: the kernel has just said so, by a fault.
+  int fill_alone(PageCache& cache, region::View& view, uint64_t page, bool is_write, Caller caller,
+                 bool was_absent);
   // Whether the page can come in together with others now: a guess.
   bool may_fill(const PageCache& cache, const region::View& view, uint64_t page) const;
   // Fills the page and up to `count` - 1 neighbours in the direction of its reader: a reader that

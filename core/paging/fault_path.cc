@@ -185,7 +185,7 @@ int FaultPath::fill_claimed(PageCache& cache, View& view, uint64_t page, bool is
     }
     clusters_.note_miss(cache, page);
   }
-  return clusters_.fill_alone(cache, view, page, is_write, caller);
+  return clusters_.fill_alone(cache, view, page, is_write, caller, is_first_try);
 }
 
 // Whether the bound on waits has not passed since `start_ns`, which is set at the first call (0).

@@ -44,6 +44,7 @@ class SharedFiller {
     uint64_t page = 0, first = 0, end = 0, left_out = kNone;
     bool is_demanded = true;  // somebody waits for the page; else nobody waits for anything
     bool is_guess = false;    // nothing proves that the others will be used
+    bool was_absent = false;  // the page, a moment ago, as the kernel said
   };
   // 0: the page is there, or was. -EAGAIN: look again. Otherwise -errno. *filled: how many pages
   // came in. REQUIRES: between SharedFile::enter() and leave().

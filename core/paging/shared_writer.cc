@@ -121,14 +121,22 @@ int SharedWriter::wait_for_share(PageCache& cache) {
   if (!is_over_share(cache, kMost)) return 0;
   std::atomic<uint32_t>& requests = cache.shared->buffer().member().board().store_requests;
   const uint64_t start_ns = os::now_ns();
+  bool is_over = true, is_to_ask = true;
+  writes.share_waiters.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
-    const uint32_t seen = writes.changes.load(std::memory_order_seq_cst);
-    if (!is_over_share(cache, kMost)) return 0;
-    if (os::now_ns() - start_ns > pager_.options.wait_ns_max) break;
-    requests.fetch_add(1, std::memory_order_seq_cst);
-    os::wake_between_processes(&requests);
-    os::wait(&writes.changes, seen, kPeriodNs);
+    const uint32_t seen = writes.cleaned.load(std::memory_order_seq_cst);
+    is_over = is_over_share(cache, kMost);
+    const uint64_t now_ns = os::now_ns();
+    if (!is_over || now_ns - start_ns > pager_.options.wait_ns_max) break;
+    if (is_to_ask) {
+      requests.fetch_add(1, std::memory_order_seq_cst);
+      os::wake_between_processes(&requests);
+    }
+    os::wait(&writes.cleaned, seen, kPeriodNs);
+    is_to_ask = os::now_ns() - now_ns >= kPeriodNs;  // nobody seems to store anything
   }
+  writes.share_waiters.fetch_sub(1, std::memory_order_seq_cst);
+  if (!is_over) return 0;
   return writes.last_error.load() != 0 ? writes.last_error.load() : -ENOMEM;
 }
 
@@ -160,8 +168,10 @@ int SharedWriter::write(PageCache& cache, uint64_t first, uint64_t end) {
     const uint64_t begin =
         data < 0 ? end : std::min(end, first + (static_cast<uint64_t>(data) - base) / kPage);
     if (begin >= end || result != 0) break;
-    const off_t hole =
-        ::lseek(member.frames_fd(), static_cast<off_t>(base + (begin - first) * kPage), SEEK_HOLE);
+    const off_t hole = begin + 1 == end  // no need to ask
+                           ? -1
+                           : ::lseek(member.frames_fd(),
+                                     static_cast<off_t>(base + (begin - first) * kPage), SEEK_HOLE);
     const uint64_t stop =
         hole < 0 ? end : std::min(end, first + (static_cast<uint64_t>(hole) - base) / kPage);
     const uint64_t bytes = cache.stored_bytes(begin * kPage, (stop - begin) * kPage);
@@ -221,6 +231,7 @@ int SharedWriter::store_run(PageCache& cache, uint64_t first, uint64_t end, bool
       cleaned += marks.end_storing(page, result == 0 ? bits : 0) ? 1 : 0;
     buffer::lower(writes.own_pages, cleaned);
     cleaned_.fetch_add(cleaned, std::memory_order_relaxed);
+    note_cleaned(writes, cleaned);
     if (result != 0) {
       cache.counters.add(Counter::write_back_errors, 1);
       error = result;
@@ -286,7 +297,10 @@ Status SharedWriter::flush(PageCache& cache, uint64_t first, uint64_t end) {
   OC_CHECK(first <= end && end <= cache.page_count());
   cache.counters.add(Counter::flushes, 1);
   uint64_t next = first;
-  if (const int error = store(cache, first, end, Whose::kAll, UINT64_MAX, &next); error != 0) {
+  cache.writes->flushes.fetch_add(1);  // two that store take turns, page by page
+  const int error = store(cache, first, end, Whose::kAll, UINT64_MAX, &next);
+  cache.writes->flushes.fetch_sub(1);
+  if (error != 0) {
     cache.write_failures.note(next * kPage, kPage);
     cache.write_failures.note_told();
     return not_stored(cache, error, next);
@@ -352,7 +366,8 @@ bool SharedWriter::pass(PageCache& cache, bool is_asked) {
   const uint64_t pages = cache.page_count();
   const bool has_adopted = marks_of(cache).adopt();
   if (has_adopted) static_cast<void>(store_adopted(cache));
-  bool is_wanted = is_asked || is_over_share(cache, kMuch);
+  const auto may_go_on = [&] { return writes.flushes.load() == 0 || is_over_share(cache, kMost); };
+  bool is_wanted = may_go_on() && (is_asked || is_over_share(cache, kMuch));
   bool is_any = has_adopted;
   for (int rounds = 0; is_wanted && rounds < 16 && is_ending_.load() == 0; ++rounds) {
     uint64_t next = 0;
@@ -361,16 +376,19 @@ bool SharedWriter::pass(PageCache& cache, bool is_asked) {
       cache.write_failures.note_untold({-error, writes.next_page * kPage, kPage, false});
     writes.next_page = next >= pages ? 0 : next;
     is_any = true;
-    is_wanted = error == 0 && is_over_share(cache, kLittle);
+    is_wanted = error == 0 && may_go_on() && is_over_share(cache, kLittle);
   }
-  if (is_any) free_marks(cache);
-  return is_any;
+  if (!is_any) return false;
+  note_cleaned(writes, kCleanedTogether);
+  free_marks(cache);
+  return true;
 }
 
 // Marks take memory, a page for 512, also where none is set any more.
 void SharedWriter::free_marks(PageCache& cache) {
   buffer::Buffer& buffer = cache.shared->buffer();
-  if (buffer.member().marks_bytes() < SharedFiller::limit_bytes(cache) / kOfMarks) return;
+  if (buffer.member().occupancy().marks_bytes() < SharedFiller::limit_bytes(cache) / kOfMarks)
+    return;
   uint64_t group = 0, end = 0;
   for (uint64_t from = 0; marks_of(cache).next_group(from, &group, &end); from = end)
     for (uint64_t page = base::round_down(group, Marks::kGroup); page < end; page += Marks::kGroup)

@@ -23,7 +23,7 @@ Storing::Storing(SharedWrites& writes, uint64_t first, uint64_t count) : writes_
     const uint32_t seen = writes_.changes.load(std::memory_order_seq_cst);
     uint64_t none = 0;
     if (writes_.storing.compare_exchange_strong(none, run, std::memory_order_seq_cst)) break;
-    os::wait(&writes_.changes, seen, kAgainNs);
+    wait_for_change(writes_, seen, kAgainNs);
   }
   // They are few instructions, and one look at those who punch.
   while (writes_.marking.load(std::memory_order_seq_cst) != 0) os::yield();
@@ -32,7 +32,22 @@ Storing::Storing(SharedWrites& writes, uint64_t first, uint64_t count) : writes_
 Storing::~Storing() {
   writes_.storing.store(0, std::memory_order_seq_cst);
   writes_.changes.fetch_add(1, std::memory_order_seq_cst);
-  os::wake_all(&writes_.changes);
+  if (writes_.waiters.load(std::memory_order_seq_cst) != 0) os::wake_all(&writes_.changes);
+}
+
+// Who changes it does so first, and then looks for who waits; the kernel looks for a change after
+// we have said that we wait.
+void wait_for_change(SharedWrites& writes, uint32_t seen, uint64_t wait_ns) {
+  writes.waiters.fetch_add(1, std::memory_order_seq_cst);
+  os::wait(&writes.changes, seen, wait_ns);
+  writes.waiters.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void note_cleaned(SharedWrites& writes, uint64_t pages) {
+  const auto more = static_cast<uint32_t>(pages);
+  const uint32_t before = writes.cleaned.fetch_add(more, std::memory_order_seq_cst);
+  if (before / kCleanedTogether == (before + more) / kCleanedTogether) return;
+  if (writes.share_waiters.load(std::memory_order_seq_cst) != 0) os::wake_all(&writes.cleaned);
 }
 
 void begin_marking(SharedWrites& writes, uint64_t page) {
@@ -41,7 +56,7 @@ void begin_marking(SharedWrites& writes, uint64_t page) {
     if (!is_within(writes, page)) return;
     writes.marking.fetch_sub(1, std::memory_order_seq_cst);
     const uint32_t seen = writes.changes.load(std::memory_order_seq_cst);
-    if (is_within(writes, page)) os::wait(&writes.changes, seen, kAgainNs);
+    if (is_within(writes, page)) wait_for_change(writes, seen, kAgainNs);
   }
 }
 

@@ -13,11 +13,15 @@ struct SharedWrites {
   // The run that is being stored, as buffer::News has it; 0: none. And how often that changed.
   std::atomic<uint64_t> storing{0};
   std::atomic<uint32_t> changes{0};
+  std::atomic<uint32_t> waiters{0};    // threads that wait for a change
   std::atomic<uint32_t> marking{0};    // threads that mark a page
   std::atomic<uint64_t> own_pages{0};  // that are marked by this process
-  std::atomic<int> last_error{0};      // -errno of the last store that failed; 0: it did not
-  os::Lock views;                      // while views go, or are protected
-  uint64_t next_page = 0;              // where the thread goes on
+  // Rises when pages become clean; and how many threads wait for that, as they have written much.
+  std::atomic<uint32_t> cleaned{0}, share_waiters{0};
+  std::atomic<int> last_error{0};    // -errno of the last store that failed; 0: it did not
+  std::atomic<uint32_t> flushes{0};  // calls that store everything just now
+  os::Lock views;                    // while views go, or are protected
+  uint64_t next_page = 0;            // where the thread goes on
 };
 
 // The run that this thread stores, alone in the process, for the length of a scope.
@@ -31,6 +35,13 @@ class Storing {
  private:
   SharedWrites& writes_;
 };
+
+// Until `changes` is not `seen` any more, for so long at most.
+void wait_for_change(SharedWrites& writes, uint32_t seen, uint64_t wait_ns);
+
+// Pages have become clean: whoever waits for that is woken for so many together, not for each.
+inline constexpr uint32_t kCleanedTogether = 32;
+void note_cleaned(SharedWrites& writes, uint64_t pages);
 
 // Unless the page is being stored: after that. Until writes.marking is taken down again nobody
 // begins to store it.

@@ -250,11 +250,10 @@ void FetchTuner::watch_outside(FetchHistory& history, const Miss& miss, const Wh
   const uint64_t half = uint64_t{1} << (ring - 1);
   const uint64_t page = outside_page(miss.cache_id, miss.page ^ half, ring);
   OC_ASSERT(ring_between(miss.page, page) == ring);
-  if (page < miss.pages_begin || page >= miss.pages_end ||
-      !miss.absent.has(static_cast<int64_t>(page)))
-    return;
-  if (!is_watched(miss.cache_id, page) || is_over(miss, page))
-    watch(history, miss, where, page, ring, false);
+  if (page < miss.pages_begin || page >= miss.pages_end) return;
+  if (is_watched(miss.cache_id, page) && !is_over(miss, page)) return;
+  // Last: of a buffer's pages the kernel is asked.
+  if (miss.absent.has(static_cast<int64_t>(page))) watch(history, miss, where, page, ring, false);
 }
 
 void FetchTuner::watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,

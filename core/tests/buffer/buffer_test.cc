@@ -1,4 +1,6 @@
 // The pieces of a buffer, by themselves: claims, pins, room, and files.
+#include <sys/stat.h>
+
 #include <thread>
 
 #include "core/buffer/buffer_file.h"
@@ -44,7 +46,7 @@ TEST_F(BufferOf, PinnedPagesStayAndOthersLeave) {
   const auto here = join();
   Puncher puncher(here->member());
   for (uint64_t page = 0; page < 16; ++page) put(*here, page);
-  EXPECT_EQ(here->member().pages_in_memory(), 16u);
+  EXPECT_EQ(here->member().occupancy().pages_in_memory(), 16u);
   ASSERT_TRUE(here->pins().reserve(4));
   for (const uint64_t page : {3u, 4u, 4u, 9u}) ASSERT_EQ(here->pins().add(page), 0);
   uint64_t pages[16];
@@ -52,13 +54,13 @@ TEST_F(BufferOf, PinnedPagesStayAndOthersLeave) {
   for (uint64_t i = 0; i < 16; ++i) pages[i] = i;
   EXPECT_EQ(puncher.punch(pages, is_freed), 13u);
   EXPECT_FALSE(is_freed[3] || is_freed[4] || is_freed[9]);
-  EXPECT_EQ(here->member().pages_in_memory(), 3u);
+  EXPECT_EQ(here->member().occupancy().pages_in_memory(), 3u);
   here->pins().drop(4);
   EXPECT_EQ(puncher.punch({pages + 4, 1}, is_freed), 0u);  // pinned twice
   here->pins().drop(4);
   EXPECT_FALSE(here->pins().has(4));
   EXPECT_EQ(puncher.punch({pages + 4, 1}, is_freed), 1u);
-  EXPECT_EQ(here->member().pages_in_memory(), 2u);
+  EXPECT_EQ(here->member().occupancy().pages_in_memory(), 2u);
 }
 
 TEST_F(BufferOf, HalfOfTheLimitCanBePinnedByAllTogether) {
@@ -127,14 +129,67 @@ TEST_F(BufferOf, RoomIsGivenUpToTheLimit) {
   room.give(1);
   EXPECT_TRUE(room.try_take(1));
   room.give(pages);
-  EXPECT_EQ(here->member().used_bytes(), 0u);
+  EXPECT_EQ(here->member().occupancy().used_bytes(), 0u);
+}
+
+// What the kernel says of the frames, by another way than the member's.
+uint64_t bytes_in_memory(Buffer& buffer) {
+  struct stat about {};
+  EXPECT_EQ(::fstat(buffer.member().frames_fd(), &about), 0);
+  return static_cast<uint64_t>(about.st_blocks) * 512;
+}
+
+TEST_F(BufferOf, WhatIsUsedIsNeverTakenForLess) {
+  const auto here = join();
+  Member& member = here->member();
+  Puncher puncher(member);
+  for (uint64_t i = 0; i < 5000; ++i) {
+    const uint64_t page = mix(i) % 64;
+    bool is_freed = false;
+    if (mix(i + 7) % 4 == 0) {
+      puncher.punch({&page, 1}, {&is_freed, 1});
+    } else {
+      ASSERT_TRUE(here->room().try_take(1));
+      EXPECT_GE(member.occupancy().used_bytes_at_most(), bytes_in_memory(*here) + kPage);
+      put(*here, page);
+      EXPECT_GE(member.occupancy().used_bytes_at_most(), bytes_in_memory(*here));
+      here->room().tell(page, 1, false);
+      here->room().give(1);
+    }
+    EXPECT_GE(member.occupancy().used_bytes_at_most(), bytes_in_memory(*here));
+  }
+  // Others may have freed pages: it is counted anew before long.
+  uint64_t used = 0;
+  for (int i = 0; i < 100; ++i) used = member.occupancy().used_bytes_at_most();
+  EXPECT_EQ(used, bytes_in_memory(*here));
+}
+
+TEST_F(BufferOf, WhatADeadMemberBroughtInUntoldIsCounted) {
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
+  const auto here = join();
+  EXPECT_EQ(here->member().occupancy().used_bytes_at_most(), 0u);
+  const pid_t other = job_.begin([&] {
+    const auto joined = Buffer::join("b", kLimit).value();
+    if (!joined->room().try_take(16)) return 1;
+    for (uint64_t page = 0; page < 16; ++page) put(*joined, page);
+    return ::raise(SIGKILL);
+  });
+  EXPECT_EQ(job_.end(other), -SIGKILL);
+  // Also at the moment when another clears what it left.
+  for (int i = 0; i < 60; ++i) {
+    EXPECT_GE(here->member().occupancy().used_bytes_at_most(), 16 * kPage);
+    if (i == 30) {
+      const Member::FilesLock lock(here->member());
+      here->member().clear_dead();
+    }
+  }
 }
 
 TEST_F(BufferOf, PrivateMemoryLeavesTheFramesAnEighth) {
   const auto here = join();
   EXPECT_FALSE(here->take_private(kLimit, 1'000'000));
   EXPECT_TRUE(here->take_private(kLimit / 2, 1'000'000));
-  EXPECT_EQ(here->member().used_bytes(), kLimit / 2);
+  EXPECT_EQ(here->member().occupancy().used_bytes(), kLimit / 2);
   const pid_t other = job_.begin([&] {
     const auto joined = Buffer::join("b", kLimit);
     if (joined.value()->take_private(kLimit / 2, 1'000'000)) return 1;
@@ -145,7 +200,7 @@ TEST_F(BufferOf, PrivateMemoryLeavesTheFramesAnEighth) {
   EXPECT_TRUE(here->take_private(kLimit / 4, 1'000'000));
   EXPECT_EQ(resize_buffer("b", kLimit / 2).code(), EBUSY);
   here->give_private(kLimit / 4 * 3);
-  EXPECT_EQ(here->member().used_bytes(), 0u);
+  EXPECT_EQ(here->member().occupancy().used_bytes(), 0u);
 }
 
 TEST_F(BufferOf, WhoComesSecondFindsTheFileWhereTheFirstPutIt) {

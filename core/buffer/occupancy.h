@@ -1,0 +1,44 @@
+// Occupancy: how much of a buffer's limit is used. The kernel knows how many pages are in memory;
+// to ask it costs a system call, so whoever brings pages in is told a number that is never too low
+// instead, for as long as there is room. The fault path; any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/buffer/board.h"
+#include "core/buffer/named_file.h"
+
+namespace outcore::buffer {
+
+class Occupancy {
+ public:
+  // Once, before any other call. REQUIRES: the board is mapped for as long as this is used.
+  void open(const Board* board, const NamedFile& frames, int frames_fd, int marks_fd);
+
+  // Pages in the memory file, whoever maps them: asks the kernel.
+  uint64_t pages_in_memory() const;
+  // Marks of written pages: asks the kernel, if there are written files.
+  uint64_t marks_bytes() const;
+  // All that counts against the limit: pages, fills under way, what members have beside.
+  uint64_t used_bytes() const;
+
+  // Pages in memory, those of marks among them, or more: by what the kernel said when this process
+  // last asked, and what came in since. It is asked again every kTrusted calls.
+  uint64_t pages_at_most() const;
+  uint64_t used_bytes_at_most() const;
+
+ private:
+  static constexpr uint32_t kTrusted = 64;
+  uint64_t used_by_members() const;
+  uint64_t count_pages(uint64_t* of_frames) const;
+
+  const Board* board_ = nullptr;
+  NamedFile frames_;
+  int frames_fd_ = -1, marks_fd_ = -1;
+  // Pages in memory, and of marks, less Board::filled_pages, when they were last counted.
+  mutable std::atomic<int64_t> counted_pages_{0};
+  mutable std::atomic<uint32_t> trusted_{0};  // how often since; 0: not yet
+};
+
+}  // namespace outcore::buffer
