@@ -13,6 +13,8 @@ inline constexpr uint64_t kUnitWords = kUnitBytes / sizeof(uint64_t);
 inline constexpr unsigned kThreadsMax = 4096;
 // Passes of stream, of which the first is not counted (as STREAM's NTIMES), of jacobi and pagerank.
 inline constexpr unsigned kStreamPasses = 10, kJacobiPasses = 4, kPageRankPasses = 5;
+// Of is, as the NAS Parallel Benchmarks have it.
+inline constexpr unsigned kIntegerSortPasses = 10;
 inline constexpr unsigned kLoopsMax = 100;
 
 struct Options {
@@ -59,8 +61,11 @@ struct Options {
   bool is_backward = false;
   unsigned depth = 4;  // transfers in flight of each thread of `direct`
 
-  // stream, jacobi, pagerank
-  unsigned loops = 0;  // passes; 0: kStreamPasses, kJacobiPasses, kPageRankPasses
+  // stream, jacobi, pagerank, is
+  unsigned loops = 0;  // passes; 0: kStreamPasses, kJacobiPasses, …
+
+  // is
+  std::string nas_class;  // instead of a size: S, W, A, B or C (nas_class.h); empty: none
 
   // kmers
   std::string index = "hash";  // see index_names()

@@ -188,6 +188,7 @@ std::string variant_of(const Options& options) {
   add(options.workload == "kmers", options.index);
   add(options.workload == "ycsb", "mix " + options.mix);
   add(options.workload == "matmul", options.order);
+  add(!options.nas_class.empty(), "class " + options.nas_class);
   add(options.tile != 0, "tiles of " + std::to_string(options.tile));
   add(options.write_percent != 0, std::to_string(options.write_percent) + " % writes");
   add(options.stride > 1, "every " + std::to_string(options.stride) + " pages");

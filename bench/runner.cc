@@ -20,6 +20,7 @@
 #include "bench/matrices.h"
 #include "bench/medium.h"
 #include "bench/memory.h"
+#include "bench/nas_class.h"
 #include "bench/record_table.h"
 #include "bench/ycsb_mix.h"
 #include "cli/text.h"
@@ -243,6 +244,7 @@ Status check_numbers(const Options& o) {
   if (Status s = check_samples(o); !s) return s;
   if (Status s = check_ycsb(o); !s) return s;
   if (Status s = check_matmul(o); !s) return s;
+  if (Status s = check_nas_class(o); !s) return s;
   if (o.depth == 0 || o.depth > 1024) return refuse("--depth must be 1 … 1024");
   if (o.write_percent > 100) return refuse("--write-percent must be 0 … 100");
   if (!(o.theta > 0 && o.theta < 1))
@@ -282,7 +284,7 @@ Status try_outcore(const Options& o, std::unique_ptr<Memory>& memory) {
   if (!made) return made.status();
   memory = std::move(made).value();
   const bool is_writable = has({"sort", "stream", "jacobi"}, o.workload) || o.write_percent != 0 ||
-                           o.is_fully_external ||
+                           o.is_fully_external || is_nas_workload(o.workload) ||
                            (o.workload == "ycsb" && ycsb_mix(o.mix).is_writing());
   auto mapped = memory->map({"memory:", 0, o.page_bytes, is_writable});
   if (mapped) return {};

@@ -8,9 +8,10 @@ namespace outcore::bench {
 
 const std::vector<std::string>& workload_names() {
   static const std::vector<std::string> names = {
-      "random-io", "scan",       "sort",   "bfs",    "components",      "pagerank",
-      "alloc",     "map-lookup", "stream", "jacobi", "graph-construct", "three-parts",
-      "images",    "kmers",      "ycsb",   "matmul"};
+      "random-io",       "scan",        "sort",       "bfs",    "components",
+      "pagerank",        "alloc",       "map-lookup", "stream", "jacobi",
+      "graph-construct", "three-parts", "images",     "kmers",  "ycsb",
+      "matmul",          "is"};
   return names;
 }
 
@@ -30,12 +31,13 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "images") return make_images(options);
   if (options.workload == "kmers") return make_kmers(options);
   if (options.workload == "matmul") return make_matmul(options);
+  if (options.workload == "is") return make_integer_sort(options);
   if (options.workload == "ycsb") return make_ycsb(options);
   return Error{
       EINVAL, "workload '" + options.workload +
                   "' is unknown: use one of random-io, scan, sort, bfs, components, pagerank, "
                   "alloc, map-lookup, stream, jacobi, graph-construct, three-parts, images, kmers, "
-                  "ycsb, matmul"};
+                  "ycsb, matmul, is"};
 }
 
 }  // namespace outcore::bench

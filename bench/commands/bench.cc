@@ -5,6 +5,7 @@
 
 #include "bench/commands/bench_output.h"
 #include "bench/graph_workload.h"
+#include "bench/nas_class.h"
 #include "bench/runner.h"
 #include "cli/command.h"
 #include "cli/command_syntax.h"
@@ -51,9 +52,20 @@ Status resolve_budget(Request& request) {
   return {};
 }
 
+// A class has a size of its own. One that is not there is refused with the other options.
+Status resolve_class(Options& o) {
+  const auto bytes = bench::nas_class_bytes(o.workload, o.nas_class);
+  if (!bytes) return {};
+  if (o.size_bytes != Options().size_bytes)
+    return Error{EINVAL, "--class " + o.nas_class + " has a size of its own: leave out --size"};
+  o.size_bytes = *bytes;
+  return {};
+}
+
 Status resolve(Request& request) {
-  if (Status s = resolve_budget(request); !s) return s;
   Options& o = request.options;
+  if (Status s = resolve_class(o); !s) return s;
+  if (Status s = resolve_budget(request); !s) return s;
   o.memories = split(request.memory, ',');
   if (request.memory == "all") {
     o.memories = bench::memory_names();
@@ -223,6 +235,23 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<Request>& requ
           "--order columns --tile 512");
 }
 
+CommandSyntax& add_nas_workload(CommandSyntax& bench, const char* name, const char* help,
+                                const std::shared_ptr<Request>& request) {
+  Options& o = request->options;
+  return add_workload(bench, name, help, request)
+      .size("--size", o.size_bytes, "bytes of all arrays (1G)")
+      .option("--class", o.nas_class, "S, W, A, B or C of the benchmarks, instead of --size");
+}
+
+// The NAS Parallel Benchmarks that DLM was measured with.
+void add_nas_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& request) {
+  Options& o = request->options;
+  add_nas_workload(bench, "is", "ranks of integer keys, by buckets (NAS Parallel Benchmarks)",
+                   request)
+      .option("--passes", o.loops, "how often all keys are ranked (10)")
+      .footer("Example:\n  outcore bench is --class A --budget 30% --memory dram,outcore");
+}
+
 void add_three_parts(CommandSyntax& bench, const std::shared_ptr<Request>& request) {
   Options& o = request->options;
   add_workload(bench, "three-parts",
@@ -291,6 +320,7 @@ void add_bench(CommandSyntax& outcore) {
   add_data_workloads(bench, request);
   add_graph_workloads(bench, request);
   add_structure_workloads(bench, request);
+  add_nas_workloads(bench, request);
   add_three_parts(bench, request);
   add_applications(bench, request);
   add_bench_tools(bench);

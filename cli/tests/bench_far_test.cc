@@ -1,10 +1,5 @@
 // Benchmarks of far memory: stream and jacobi, wherever they run, and data on a real server.
-#include <fcntl.h>
-
-#include <atomic>
-#include <thread>
-
-#include "cli/tests/command_line.h"
+#include "cli/tests/disturbed_bench.h"
 #include "far/tests/redis/test_servers.h"
 
 namespace outcore::cli {
@@ -12,29 +7,7 @@ namespace {
 
 using redis_test::TestServers;
 
-class FarBench : public CommandTest {
- protected:
-  Outcome bench(const std::string& arguments) const {
-    return run("bench " + arguments + " --dir " + dir());
-  }
-  // While somebody else writes to the file of the data, 64 KiB from its beginning.
-  Outcome disturbed(const std::string& arguments) const {
-    const std::string file = path("data");
-    std::atomic<bool> is_over{false};
-    std::thread other([&] {
-      const std::string garbage(512, '\x55');
-      int to = -1;
-      while (!is_over && (to = ::open(file.c_str(), O_WRONLY)) < 0) std::this_thread::yield();
-      while (!is_over && ::pwrite(to, garbage.data(), garbage.size(), 65536) > 0) {
-      }
-      ::close(to);
-    });
-    Outcome outcome = bench(arguments + " --memory mmap --unlimited --store " + file);
-    is_over = true;
-    other.join();
-    return outcome;
-  }
-};
+class FarBench : public DisturbedBench {};
 
 TEST_F(FarBench, StreamTellsTheRateOfEachKernel) {
   const Outcome outcome = bench("stream --size 3M --passes 3 --memory dram,outcore --json");
@@ -116,8 +89,9 @@ TEST_F(FarBenchOnServer, EveryWorkIsVerifiedAndLeavesNothing) {
        {"stream --size 3M --passes 3", "jacobi --size 2M", "sort --size 2M", "scan --size 2M",
         "random-io --size 4M --touches 2000 --write-percent 50",
         "map-lookup --size 2M --touches 500", "images --size 2M --touches 50", "matmul --size 2M",
-        "kmers --size 2M --reads 100", "kmers --size 2M --reads 100 --index two-level",
-        "ycsb --mix A --size 2M --touches 200", "ycsb --mix E --size 2M --touches 20"}) {
+        "is --size 2M", "kmers --size 2M --reads 100",
+        "kmers --size 2M --reads 100 --index two-level", "ycsb --mix A --size 2M --touches 200",
+        "ycsb --mix E --size 2M --touches 20"}) {
     const Outcome outcome =
         bench(std::string(work) + " --budget 50% --threads 2 --repeat 2 --json" + store("data"));
     ASSERT_EQ(outcome.status, 0) << work << ": " << outcome.err;

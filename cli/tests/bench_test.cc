@@ -46,6 +46,8 @@ constexpr Work kWorks[] = {
     {"ycsb_f", "ycsb --mix F --size 4M --touches 300 --distribution uniform", false},
     {"matrices", "matmul --size 2M", false},
     {"matrices_in_tiles", "matmul --size 2M --order columns --tile 64", false},
+    {"keys", "is --size 4M", false},
+    {"keys_of_a_class", "is --class S --passes 3", false},
     {"lookups_in_a_vector", "map-lookup --size 4M --touches 2000 --structure vector", false},
 };
 
@@ -222,7 +224,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "matmul --tile 16384 --memory dram", "matmul --size 8k --memory dram",
                     "matmul --size 64k --threads 90 --memory dram", "matmul --memory malloc",
                     "matmul --processes 4 --page 64k", "matmul --processes 4 --budget 1M",
-                    "scan --share maybe", "scan --share on --frames private", "alloc --share on",
+                    "is --class X --memory dram", "is --class S --size 2M --memory dram",
+                    "is --size 32k --memory dram", "is --size 64G --memory dram",
+                    "is --passes 101 --memory dram", "is --memory malloc", "is --processes 2",
+                    "is --class 8% --budget 8%", "scan --share maybe",
+                    "scan --share on --frames private", "alloc --share on",
                     "bfs --graph no-such-graph --memory dram", "components --memory malloc",
                     "components --passes 2", "components --graph no-such-graph --memory dram",
                     "pagerank --memory direct", "pagerank --passes 101 --memory dram",
