@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "bench/integer_keys.h"
+#include "bench/sparse_problem.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -14,7 +15,8 @@ struct NasBounds {
   uint64_t bytes_min, bytes_max;
 };
 
-constexpr NasBounds kNasBounds[] = {{"is", IntegerKeys::kBytesMin, IntegerKeys::kBytesMax}};
+constexpr NasBounds kNasBounds[] = {{"is", IntegerKeys::kBytesMin, IntegerKeys::kBytesMax},
+                                    {"cg", SparseProblem::kBytesMin, SparseProblem::kBytesMax}};
 
 const NasBounds* bounds_of(const std::string& workload) {
   for (const NasBounds& bounds : kNasBounds)
@@ -29,9 +31,12 @@ Error nas_refusal(std::string why) { return Error{EINVAL, std::move(why)}; }
 bool is_nas_workload(const std::string& workload) { return bounds_of(workload) != nullptr; }
 
 std::optional<uint64_t> nas_class_bytes(const std::string& workload, const std::string& name) {
-  if (workload != "is") return std::nullopt;
-  const auto keys = IntegerKeys::of_class(name);
-  return keys ? std::optional(keys->size_bytes()) : std::nullopt;
+  const auto bytes_of = [](const auto& problem) {
+    return problem ? std::optional(problem->size_bytes()) : std::nullopt;
+  };
+  if (workload == "is") return bytes_of(IntegerKeys::of_class(name));
+  if (workload == "cg") return bytes_of(SparseProblem::of_class(name));
+  return std::nullopt;
 }
 
 Status check_nas_class(const Options& o) {

@@ -250,6 +250,12 @@ void add_nas_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& req
                    request)
       .option("--passes", o.loops, "how often all keys are ranked (10)")
       .footer("Example:\n  outcore bench is --class A --budget 30% --memory dram,outcore");
+  add_nas_workload(bench, "cg",
+                   "an eigenvalue of a sparse matrix by conjugate gradients (NAS Parallel "
+                   "Benchmarks)",
+                   request)
+      .option("--passes", o.loops, "steps of the power iteration (4; of a class as it has)")
+      .footer("Example:\n  outcore bench cg --class A --budget 50% --memory mmap,outcore");
 }
 
 void add_three_parts(CommandSyntax& bench, const std::shared_ptr<Request>& request) {

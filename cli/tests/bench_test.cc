@@ -48,6 +48,8 @@ constexpr Work kWorks[] = {
     {"matrices_in_tiles", "matmul --size 2M --order columns --tile 64", false},
     {"keys", "is --size 4M", false},
     {"keys_of_a_class", "is --class S --passes 3", false},
+    {"gradients", "cg --size 4M --passes 1", false},
+    {"gradients_of_a_class", "cg --class S --passes 2", false},
     {"lookups_in_a_vector", "map-lookup --size 4M --touches 2000 --structure vector", false},
 };
 
@@ -227,14 +229,15 @@ INSTANTIATE_TEST_SUITE_P(
                     "is --class X --memory dram", "is --class S --size 2M --memory dram",
                     "is --size 32k --memory dram", "is --size 64G --memory dram",
                     "is --passes 101 --memory dram", "is --memory malloc", "is --processes 2",
-                    "is --class 8% --budget 8%", "scan --share maybe",
-                    "scan --share on --frames private", "alloc --share on",
-                    "bfs --graph no-such-graph --memory dram", "components --memory malloc",
-                    "components --passes 2", "components --graph no-such-graph --memory dram",
-                    "pagerank --memory direct", "pagerank --passes 101 --memory dram",
-                    "ycsb --mix G --memory dram", "ycsb --distribution once --memory dram",
-                    "ycsb --size 32k --memory dram", "ycsb --memory direct",
-                    "ycsb --mix D --size 1M --memory dram",
+                    "is --class 8% --budget 8%", "cg --class s --memory dram",
+                    "cg --size 128k --memory dram", "cg --passes 101 --memory dram",
+                    "cg --memory direct", "scan --share maybe", "scan --share on --frames private",
+                    "alloc --share on", "bfs --graph no-such-graph --memory dram",
+                    "components --memory malloc", "components --passes 2",
+                    "components --graph no-such-graph --memory dram", "pagerank --memory direct",
+                    "pagerank --passes 101 --memory dram", "ycsb --mix G --memory dram",
+                    "ycsb --distribution once --memory dram", "ycsb --size 32k --memory dram",
+                    "ycsb --memory direct", "ycsb --mix D --size 1M --memory dram",
                     "pagerank --store redis://node:7000/x"));
 
 TEST_F(Bench, AFileThatIsNoGraphIsRefused) {

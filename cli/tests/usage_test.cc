@@ -57,10 +57,10 @@ INSTANTIATE_TEST_SUITE_P(Commands, Help,
                                          "bench sort", "bench bfs", "bench components",
                                          "bench pagerank", "bench graph-construct",
                                          "bench three-parts", "bench images", "bench kmers",
-                                         "bench ycsb", "bench matmul", "bench is", "heap",
-                                         "heap check", "heap info", "bench compare", "bench ingest",
-                                         "bench generate", "bench table", "demo", "arrays",
-                                         "arrays ls", "arrays info", "arrays export",
+                                         "bench ycsb", "bench matmul", "bench is", "bench cg",
+                                         "heap", "heap check", "heap info", "bench compare",
+                                         "bench ingest", "bench generate", "bench table", "demo",
+                                         "arrays", "arrays ls", "arrays info", "arrays export",
                                          "arrays import", "arrays show", "arrays verify"));
 
 class Command : public CommandTest {};
