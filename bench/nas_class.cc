@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "bench/fourier_grid.h"
 #include "bench/integer_keys.h"
 #include "bench/sparse_problem.h"
 #include "cli/text.h"
@@ -16,7 +17,8 @@ struct NasBounds {
 };
 
 constexpr NasBounds kNasBounds[] = {{"is", IntegerKeys::kBytesMin, IntegerKeys::kBytesMax},
-                                    {"cg", SparseProblem::kBytesMin, SparseProblem::kBytesMax}};
+                                    {"cg", SparseProblem::kBytesMin, SparseProblem::kBytesMax},
+                                    {"ft", FourierGrid::kBytesMin, FourierGrid::kBytesMax}};
 
 const NasBounds* bounds_of(const std::string& workload) {
   for (const NasBounds& bounds : kNasBounds)
@@ -36,6 +38,7 @@ std::optional<uint64_t> nas_class_bytes(const std::string& workload, const std::
   };
   if (workload == "is") return bytes_of(IntegerKeys::of_class(name));
   if (workload == "cg") return bytes_of(SparseProblem::of_class(name));
+  if (workload == "ft") return bytes_of(FourierGrid::of_class(name));
   return std::nullopt;
 }
 

@@ -61,10 +61,10 @@ struct Options {
   bool is_backward = false;
   unsigned depth = 4;  // transfers in flight of each thread of `direct`
 
-  // stream, jacobi, pagerank, is, cg
+  // stream, jacobi, pagerank, is, cg, ft
   unsigned loops = 0;  // passes; 0: kStreamPasses, kJacobiPasses, …
 
-  // is, cg
+  // is, cg, ft
   std::string nas_class;  // instead of a size: S, W, A, B or C (nas_class.h); empty: none
 
   // kmers

@@ -11,7 +11,7 @@ const std::vector<std::string>& workload_names() {
       "random-io",       "scan",        "sort",       "bfs",    "components",
       "pagerank",        "alloc",       "map-lookup", "stream", "jacobi",
       "graph-construct", "three-parts", "images",     "kmers",  "ycsb",
-      "matmul",          "is",          "cg"};
+      "matmul",          "is",          "cg",         "ft"};
   return names;
 }
 
@@ -31,6 +31,7 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
   if (options.workload == "images") return make_images(options);
   if (options.workload == "kmers") return make_kmers(options);
   if (options.workload == "matmul") return make_matmul(options);
+  if (options.workload == "ft") return make_fourier(options);
   if (options.workload == "cg") return make_power_iteration(options);
   if (options.workload == "is") return make_integer_sort(options);
   if (options.workload == "ycsb") return make_ycsb(options);
@@ -38,7 +39,7 @@ Result<std::unique_ptr<Workload>> make_workload(const Options& options) {
       EINVAL, "workload '" + options.workload +
                   "' is unknown: use one of random-io, scan, sort, bfs, components, pagerank, "
                   "alloc, map-lookup, stream, jacobi, graph-construct, three-parts, images, kmers, "
-                  "ycsb, matmul, is, cg"};
+                  "ycsb, matmul, is, cg, ft"};
 }
 
 }  // namespace outcore::bench

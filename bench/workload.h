@@ -55,6 +55,7 @@ std::unique_ptr<Workload> make_ycsb(const Options& options);
 std::unique_ptr<Workload> make_matmul(const Options& options);
 std::unique_ptr<Workload> make_integer_sort(const Options& options);
 std::unique_ptr<Workload> make_power_iteration(const Options& options);
+std::unique_ptr<Workload> make_fourier(const Options& options);
 const std::vector<std::string>& workload_names();
 
 }  // namespace outcore::bench

@@ -256,6 +256,11 @@ void add_nas_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& req
                    request)
       .option("--passes", o.loops, "steps of the power iteration (4; of a class as it has)")
       .footer("Example:\n  outcore bench cg --class A --budget 50% --memory mmap,outcore");
+  add_nas_workload(bench, "ft",
+                   "a diffusion equation by 3-D Fourier transforms (NAS Parallel Benchmarks)",
+                   request)
+      .option("--passes", o.loops, "steps in time (6; of a class as it has)")
+      .footer("Example:\n  outcore bench ft --class A --budget 50% --page 64k --memory outcore");
 }
 
 void add_three_parts(CommandSyntax& bench, const std::shared_ptr<Request>& request) {

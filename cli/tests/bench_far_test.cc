@@ -89,9 +89,9 @@ TEST_F(FarBenchOnServer, EveryWorkIsVerifiedAndLeavesNothing) {
        {"stream --size 3M --passes 3", "jacobi --size 2M", "sort --size 2M", "scan --size 2M",
         "random-io --size 4M --touches 2000 --write-percent 50",
         "map-lookup --size 2M --touches 500", "images --size 2M --touches 50", "matmul --size 2M",
-        "is --size 2M", "cg --size 2M --passes 1", "kmers --size 2M --reads 100",
-        "kmers --size 2M --reads 100 --index two-level", "ycsb --mix A --size 2M --touches 200",
-        "ycsb --mix E --size 2M --touches 20"}) {
+        "is --size 2M", "cg --size 2M --passes 1", "ft --size 2M --passes 2",
+        "kmers --size 2M --reads 100", "kmers --size 2M --reads 100 --index two-level",
+        "ycsb --mix A --size 2M --touches 200", "ycsb --mix E --size 2M --touches 20"}) {
     const Outcome outcome =
         bench(std::string(work) + " --budget 50% --threads 2 --repeat 2 --json" + store("data"));
     ASSERT_EQ(outcome.status, 0) << work << ": " << outcome.err;

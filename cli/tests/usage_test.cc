@@ -52,16 +52,15 @@ TEST_P(Help, ShowsExamples) {
   EXPECT_TRUE(outcome.err.empty()) << outcome.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(Commands, Help,
-                         testing::Values("", "info", "bench", "bench random-io", "bench scan",
-                                         "bench sort", "bench bfs", "bench components",
-                                         "bench pagerank", "bench graph-construct",
-                                         "bench three-parts", "bench images", "bench kmers",
-                                         "bench ycsb", "bench matmul", "bench is", "bench cg",
-                                         "heap", "heap check", "heap info", "bench compare",
-                                         "bench ingest", "bench generate", "bench table", "demo",
-                                         "arrays", "arrays ls", "arrays info", "arrays export",
-                                         "arrays import", "arrays show", "arrays verify"));
+INSTANTIATE_TEST_SUITE_P(
+    Commands, Help,
+    testing::Values("", "info", "bench", "bench random-io", "bench scan", "bench sort", "bench bfs",
+                    "bench components", "bench pagerank", "bench graph-construct",
+                    "bench three-parts", "bench images", "bench kmers", "bench ycsb",
+                    "bench matmul", "bench is", "bench cg", "bench ft", "heap", "heap check",
+                    "heap info", "bench compare", "bench ingest", "bench generate", "bench table",
+                    "demo", "arrays", "arrays ls", "arrays info", "arrays export", "arrays import",
+                    "arrays show", "arrays verify"));
 
 class Command : public CommandTest {};
 

@@ -59,7 +59,7 @@ man_page_is_clean() {
 manual_is_complete() {
   local commands=("" info demo bench run check residency warm evict) workload option text status=0
   for workload in random-io scan sort bfs components pagerank graph-construct images kmers ycsb \
-    matmul is cg compare report table ingest generate checkpoint arrays; do
+    matmul is cg ft compare report table ingest generate checkpoint arrays; do
     commands+=("bench $workload")
   done
   commands+=(top stat "heap check" "heap info" "buffers ls" "buffers resize" "buffers end" serve)
