@@ -312,6 +312,27 @@ Result<Reservation> Runtime::reserve(uint64_t size_bytes, void* at) {
   return Reservation(std::move(reservation));
 }
 
+Result<Reservation> Runtime::reserve_over(void* at, uint64_t size_bytes) {
+  const os::CancelBlock uncancelled;
+  if (Status s = impl_->check_alive("reserve addresses"); !s) return s.error();
+  auto* const address = static_cast<std::byte*>(at);
+  if (size_bytes == 0 || reinterpret_cast<uintptr_t>(at) % kSystemPage != 0)
+    return Error{EINVAL, "reserve addresses: address and size are multiples of 4096, and not 0"};
+  size_bytes = base::round_up(size_bytes, kSystemPage);
+  auto reservation = std::make_unique<Reservation::Impl>();
+  const std::lock_guard<std::mutex> guard(impl_->mapping);
+  impl_->reservations.reserve(impl_->reservations.size() + 1);
+  if (region::AddressMap::instance().overlaps(address, size_bytes))
+    return Error{EEXIST, "reserve addresses: a region is there; unmap it first"};
+  if (const int result = os::make_inaccessible(address, size_bytes); result != 0)
+    return base::system_error(result, "reserve addresses in place of what is mapped there");
+  reservation->address = address;
+  reservation->size_bytes = size_bytes;
+  reservation->runtime = impl_;
+  impl_->reservations.push_back(reservation.get());
+  return Reservation(std::move(reservation));
+}
+
 Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes,
                                         uint64_t page_bytes) {
   if (o.address == nullptr)
