@@ -8,7 +8,8 @@
 //            (OUTCORE_BUDGET, …), which take precedence, then the umapcfg_set_… of the program.
 // Lifetime   All regions share one runtime and its budget. It starts with the first umap() and ends
 //            with the last uunmap(). exit() writes regions of files back, and leaves regions of the
-//            program's own stores alone, which may be gone by then: unmap those.
+//            program's own stores alone, which may be gone by then: unmap those. What it does not
+//            store is told on stderr.
 // Threads    Any thread may call any function.
 // fork       A child has none of its parent's regions; it may map its own.
 #pragma once
@@ -41,7 +42,7 @@ extern "C" {
 // page cache, holds the pages. The program may close `fd` afterwards; the file is opened anew.
 //   addr    NULL: Outcore chooses. Otherwise a multiple of the page size, at which the region
 //           begins if the addresses are free; with UMAP_FIXED in any case, and what is mapped
-//           there is replaced.
+//           there is replaced, once the same map has worked elsewhere.
 //   length  Any number of bytes. Bytes past the end of the file read zero; one that is written
 //           there with another value makes the file longer, up to it.
 //   prot    PROT_READ or PROT_READ|PROT_WRITE.
@@ -49,7 +50,8 @@ extern "C" {
 //   offset  A multiple of 4096. (UMap 2 maps from 0, whatever it is.)
 // Errors: EINVAL (an argument, or a setting: the message says which), EBADF, ENODEV (neither a file
 // nor a block device), EACCES (not open for what prot says, or the file cannot be opened anew),
-// EEXIST (UMAP_FIXED, and a region is there), EBUSY (the file is mapped with another page size),
+// EEXIST (UMAP_FIXED, and a region is there), EBUSY (the file is mapped with another page size;
+// two regions that write would share a page of the program's own store),
 // ENOMEM (addresses, or the budget), EPERM (userfaultfd and the like: see `outcore info`).
 void* umap(void* addr, size_t length, int prot, int flags, int fd, off_t offset);
 // The same with another page size than the others: a power of two, 4 KiB … 16 MiB; 0: as others.

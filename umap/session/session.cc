@@ -1,11 +1,8 @@
 #include "umap/session/session.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -16,9 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/at_fork.h"
-#include "core/os/memory_limit.h"
 #include "core/region/address_map.h"
-#include "core/runtime/resolved_options.h"
 
 namespace outcore::umapped {
 namespace {
@@ -26,104 +21,86 @@ namespace {
 using base::kSystemPage;
 using base::round_down;
 using base::round_up;
-using Shared = std::shared_lock<std::shared_timed_mutex>;
-using Alone = std::unique_lock<std::shared_timed_mutex>;
-
-constexpr uint64_t kBudgetBytesEnough = uint64_t{1} << 30;  // whatever the page size
-constexpr std::chrono::seconds kExitWait{2};
 
 std::atomic<Session*> session_of_process{nullptr};
 
 Error refused(const std::string& what) { return {EINVAL, what}; }
+Error region_is_there() { return {EEXIST, "umap: a region is at these addresses: unmap it first"}; }
 
-// As UMap, which takes nine tenths of the memory at most: a program that counts its buffer in pages
-// and then makes them larger would ask for many times as much as there is.
-void keep_within_memory(RuntimeOptions* options) {
-  const uint64_t available = os::memory_available().bytes;
-  const uint64_t most = std::max(available / 10 * 9, kSystemPage);
-  if (!options->budget_bytes.has_value() || *options->budget_bytes <= most) return;
-  std::fprintf(stderr, "outcore: UMAP_BUFSIZE: a buffer of %s is more than there is; it has %s\n",
-               base::format_bytes(*options->budget_bytes).c_str(),
-               base::format_bytes(most).c_str());
-  options->budget_bytes = round_down(most, kSystemPage);
-}
-
-// Starts with a buffer that a program of UMap's chose, and that may be less than what Outcore
-// needs: the least that works is found in steps, and told.
-Result<Runtime> start_with_least(RuntimeOptions options) {
-  OC_CHECK(options.budget_bytes.has_value());
-  const uint64_t asked = *options.budget_bytes;
-  Result<Runtime> runtime = Runtime::start(options);
-  while (!runtime.ok() && runtime.code() == EINVAL && runtime.message().starts_with("budget") &&
-         *options.budget_bytes < kBudgetBytesEnough) {
-    options.budget_bytes = round_up(*options.budget_bytes + *options.budget_bytes / 8, kSystemPage);
-    runtime = Runtime::start(options);
+// With message delivery system calls work on absent pages, as they do with UMap; so it is tried
+// first.
+Result<Region> map_best(const SharedRuntime::Use& runtime, const std::shared_ptr<Store>& store,
+                        MapOptions options) {
+  if (!runtime.is_delivery_set()) {
+    options.delivery = Delivery::kMessages;
+    Result<Region> region = runtime.runtime().map(store, options);
+    // Where it is not permitted, a file that is mapped already has another delivery.
+    if (region.ok() || (region.code() != EPERM && region.code() != EBUSY)) return region;
+    options.delivery.reset();
   }
-  if (runtime.ok() && *options.budget_bytes > asked)
-    std::fprintf(stderr, "outcore: UMAP_BUFSIZE: a buffer of %s is too small; it has %s\n",
-                 base::format_bytes(asked).c_str(),
-                 base::format_bytes(*options.budget_bytes).c_str());
-  return runtime;
+  return runtime.runtime().map(store, options);
 }
 
 }  // namespace
 
-Session::Session(Settings& settings) : settings_(settings), generation_(os::process_generation()) {}
+Session::Session(Settings& settings)
+    : settings_(settings), generation_(os::process_generation()), runtime_(settings) {}
 
 Session& Session::of_process() {
   Session* now = session_of_process.load(std::memory_order_acquire);
   while (now == nullptr || now->generation_ != os::process_generation()) {
     // Never deleted: threads may use it until the process ends. A parent's is left as it is, as its
-    // lock may be held by a thread that this process does not have.
+    // locks may be held by threads that this process does not have.
     auto made = std::make_unique<Session>(Settings::of_process());
     if (session_of_process.compare_exchange_strong(now, made.get())) return *made.release();
   }
   return *now;
 }
 
-// REQUIRES: the lock, alone.
-Status Session::start_runtime() {
-  if (runtime_.has_value()) return {};
-  const Result<runtime::ResolvedOptions> resolved = runtime::resolve_options({});
-  if (!resolved) return resolved.error();
-  is_delivery_set_ = resolved->source_of("delivery") != "default";
-  RuntimeOptions options = settings_.options();
-  keep_within_memory(&options);
-  Result<Runtime> started =
-      options.budget_bytes.has_value() ? start_with_least(options) : Runtime::start(options);
-  if (!started) return started.status();
-  runtime_ = std::move(started).value();
-  running_budget_bytes_ = runtime_->budget_bytes();
-  static std::once_flag once;
-  std::call_once(once, [] { std::atexit([] { Session::of_process().flush_at_exit(); }); });
-  return {};
+// A page of a program's store is written as a whole. Two regions that both do would undo each
+// other's writes, as each has pages of its own. REQUIRES: the request is checked.
+Status Session::claim_pages(const MapRequest& request, MappedRegion* mapped) {
+  if (mapped->program_store == nullptr || !request.is_writable()) return {};
+  const auto offset = static_cast<uint64_t>(request.offset);
+  mapped->pages = claims_.take(request.store, round_down(offset, request.page_bytes),
+                               round_up(request.end_bytes(), request.page_bytes));
+  if (mapped->pages) return {};
+  return Error{EBUSY, "umap: the range at offset " + std::to_string(offset) +
+                          " of the store shares a page of " + std::to_string(request.page_bytes) +
+                          " bytes with a region that is mapped for writing: unmap that first, or "
+                          "map whole pages that no other region has"};
 }
 
-// Where the program wants the region. REQUIRES: the lock, alone; the runtime.
-Result<Reservation> Session::reserve(const MapRequest& request) {
+// Reserves the addresses that the program chose, if they can be had. Memory of the program's that
+// is there goes at the very end, once the map has worked elsewhere. True: it was replaced.
+// REQUIRES: the request is checked, and has an address.
+Result<bool> Session::place(const MapRequest& request, const std::shared_ptr<Store>& store,
+                            const MapOptions& options, MappedRegion* mapped) {
   OC_CHECK(request.address != nullptr);
+  OC_CHECK(options.address == nullptr);
   const uint64_t bytes = round_up(request.size_bytes, kSystemPage);
-  Result<Reservation> reservation = runtime_->reserve(bytes, request.address);
-  if (reservation.ok() || reservation.code() != EEXIST) return reservation;
-  if (!request.is_fixed()) return Reservation();  // only a wish, as with mmap
-  if (region::AddressMap::instance().overlaps(request.address, bytes))
-    return Error{EEXIST, "umap: a region is at these addresses: unmap it first"};
-  if (::munmap(request.address, bytes) != 0)
-    return base::system_error(errno, "umap: replace what is mapped at the address");
-  return runtime_->reserve(bytes, request.address);
-}
-
-// With message delivery system calls work on absent pages, as they do with UMap; so it is tried
-// first.
-Result<Region> Session::map_best(const std::shared_ptr<Store>& store, MapOptions options) {
-  if (!is_delivery_set_) {
-    options.delivery = Delivery::kMessages;
-    Result<Region> region = runtime_->map(store, options);
-    // Where it is not permitted, a file that is mapped already has another delivery.
-    if (region.ok() || (region.code() != EPERM && region.code() != EBUSY)) return region;
-    options.delivery.reset();
+  const auto first = reinterpret_cast<uintptr_t>(request.address);
+  mapped->addresses = claims_.take(Claims::kAddresses, first, first + bytes);
+  if (!mapped->addresses && request.is_fixed()) return region_is_there();
+  if (!mapped->addresses) return false;  // only a wish, as with mmap
+  Runtime& runtime = mapped->runtime.runtime();
+  Result<Reservation> reservation = runtime.reserve(bytes, request.address);
+  const bool is_taken = !reservation.ok() && reservation.code() == EEXIST;
+  if (is_taken && !request.is_fixed()) {
+    mapped->addresses = {};
+    return false;
   }
-  return runtime_->map(store, options);
+  if (is_taken) {
+    if (region::AddressMap::instance().overlaps(request.address, bytes)) return region_is_there();
+    Result<Region> trial = map_best(mapped->runtime, store, options);
+    if (!trial) return trial.error();
+    // Nothing was written there. An error would be that of another region of the file, which stays.
+    static_cast<void>(trial.value().unmap(true));
+    reservation = runtime.reserve_over(request.address, bytes);
+  }
+  if (!reservation) return reservation.error();
+  mapped->reservation = std::move(reservation).value();
+  return is_taken;
 }
 
 Result<std::byte*> Session::map(const MapRequest& asked) {
@@ -132,125 +109,128 @@ Result<std::byte*> Session::map(const MapRequest& asked) {
   if (Status s = request.check(); !s) return s.error();
   Result<std::shared_ptr<Store>> store = request.open();
   if (!store) return store.error();
-  const Alone guard(lock_);
-  if (Status s = start_runtime(); !s) return s.error();
-  struct End {
-    Session& session;
-    ~End() { session.end_if_unused(); }
-  } const end{*this};
-  auto mapped = std::make_unique<Mapped>();
-  mapped->has_own_store = request.store != nullptr;
+  Result<SharedRuntime::Use> runtime = runtime_.use();
+  if (!runtime) return runtime.error();
+  static std::once_flag once;
+  std::call_once(once, [] { std::atexit([] { Session::of_process().flush_at_exit(); }); });
+  auto mapped = std::make_unique<MappedRegion>();
+  mapped->runtime = std::move(runtime).value();
+  mapped->program_store = std::dynamic_pointer_cast<ProgramStore>(store.value());
+  if (Status s = claim_pages(request, mapped.get()); !s) return s.error();
   MapOptions options;
   options.access = request.is_writable() ? Access::kReadWrite : Access::kReadOnly;
   options.offset = static_cast<uint64_t>(request.offset);
   options.size_bytes = request.size_bytes;
   options.page_bytes = request.page_bytes;
+  bool is_memory_replaced = false;
   if (request.address != nullptr) {
-    Result<Reservation> reservation = reserve(request);
-    if (!reservation) return reservation.error();
-    mapped->reservation = std::move(reservation).value();
-    options.address = mapped->reservation.data();
+    const Result<bool> placed = place(request, store.value(), options, mapped.get());
+    if (!placed) return placed.error();
+    is_memory_replaced = placed.value();
   }
-  Result<Region> region = map_best(store.value(), options);
-  if (!region) return region.error();
+  options.address = mapped->reservation.data();
+  Result<Region> region = map_best(mapped->runtime, store.value(), options);
+  if (!region) {
+    if (!is_memory_replaced) return region.error();
+    return Error{region.code(), region.message() + ": what was mapped at the address is gone"};
+  }
   mapped->region = std::move(region).value();
   std::byte* const first = mapped->region.data();
   OC_CHECK(first != nullptr);
-  const bool is_new = regions_.emplace(first, std::move(mapped)).second;
-  OC_CHECK(is_new);
+  if (!mapped->addresses) {
+    const auto from = reinterpret_cast<uintptr_t>(first);
+    mapped->addresses = claims_.take_given(Claims::kAddresses, from, from + request.size_bytes);
+  }
+  table_.add(std::move(mapped));
   return first;
 }
 
 Status Session::unmap(const std::byte* address) {
-  const Alone guard(lock_);
-  const auto found = regions_.find(address);
-  if (found == regions_.end()) return refused("uunmap: no region of umap() begins at this address");
-  if (Status s = found->second->region.unmap(); !s) {
-    OC_CHECK(found->second->region.is_mapped());
-    return s;
-  }
-  regions_.erase(found);
-  end_if_unused();
-  return {};
+  const Error none = refused("uunmap: no region of umap() begins at this address");
+  RegionTable::Use use = table_.use_at(address);
+  if (!use) return none;
+  // Here others may still use it, and exit() may write it back, too: it takes as long as the store.
+  if (Status s = use->region.flush(); !s) return s;
+  std::unique_ptr<MappedRegion> leaving = table_.take_out(std::move(use));
+  return leaving == nullptr ? Status(none) : end(std::move(leaving));
 }
 
-// REQUIRES: the lock, alone.
-void Session::end_if_unused() {
-  if (!regions_.empty()) return;
-  running_budget_bytes_ = 0;
-  runtime_.reset();
+// REQUIRES: it is stored, and out of the table.
+Status Session::end(std::unique_ptr<MappedRegion> leaving) {
+  OC_CHECK(leaving != nullptr);
+  OC_CHECK(leaving->region.is_mapped());
+  // The core has a lock while it unmaps, and waits there for prefetches. So none of those is in the
+  // program's code from here on.
+  if (leaving->program_store != nullptr) leaving->program_store->stop_reads();
+  Status status = leaving->region.unmap();
+  if (status.ok()) return status;
+  OC_CHECK(leaving->region.is_mapped());
+  if (leaving->program_store != nullptr) leaving->program_store->allow_reads();
+  table_.add(std::move(leaving));
+  return status;
 }
 
 Status Session::flush() {
-  const Shared guard(lock_);
-  return flush_regions(true);
-}
-
-// REQUIRES: the lock.
-Status Session::flush_regions(bool with_own_stores) {
   Status first;
-  for (const auto& [address, mapped] : regions_) {
-    if (mapped->region.access() == Access::kReadOnly) continue;
-    if (mapped->has_own_store && !with_own_stores) continue;
-    Status status = mapped->region.flush();
+  RegionTable::Use use;
+  for (use = table_.use_after(nullptr); use; use = table_.use_after(use->region.data())) {
+    Status status = use->region.flush();
     if (first.ok()) first = std::move(status);
   }
   return first;
 }
 
 void Session::flush_at_exit() {
-  const Shared guard(lock_, kExitWait);
-  if (!guard.owns_lock()) return;
-  if (const Status s = flush_regions(false); !s)
-    std::fprintf(stderr, "outcore: exit: %s\n", s.message().c_str());
-}
-
-Session::Mapped* Session::find(const std::byte* address) const {
-  auto after = regions_.upper_bound(address);
-  if (after == regions_.begin()) return nullptr;
-  Mapped* const mapped = std::prev(after)->second.get();
-  const uint64_t offset = static_cast<uint64_t>(address - mapped->region.data());
-  return offset < mapped->region.size_bytes() ? mapped : nullptr;
+  uint64_t own = 0;
+  RegionTable::Use use;
+  for (use = table_.use_after(nullptr); use; use = table_.use_after(use->region.data())) {
+    if (use->region.access() == Access::kReadOnly) continue;
+    if (use->program_store != nullptr) {  // which may be gone already
+      ++own;
+      continue;
+    }
+    if (const Status s = use->region.flush(); !s)
+      std::fprintf(stderr, "outcore: exit: not all of %s is stored: %s\n",
+                   use->region.uri().c_str(), s.message().c_str());
+  }
+  if (own == 0) return;
+  std::fprintf(stderr,
+               "outcore: exit: %lu region%s of the program's own stores: what was written since "
+               "the last umap_flush() is not stored: call uunmap() first\n",
+               static_cast<unsigned long>(own), own == 1 ? "" : "s");
 }
 
 Status Session::prefetch(std::span<const std::byte* const> pages) {
-  const Shared guard(lock_);
   Status first;
   const auto note = [&](Status status) {
     if (first.ok()) first = std::move(status);
   };
   std::vector<uint64_t> numbers;
   for (size_t i = 0; i < pages.size();) {
-    Mapped* const mapped = find(pages[i]);
-    if (mapped == nullptr) {
+    const RegionTable::Use use = table_.use_with(pages[i]);
+    if (!use) {
       note(refused("umap_prefetch: an address in no region of umap()"));
       ++i;
       continue;
     }
     // A list of one region goes to it in one call.
-    const Region& region = mapped->region;
+    Region& region = use->region;
     numbers.clear();
-    for (; i < pages.size() && find(pages[i]) == mapped; ++i)
+    for (; i < pages.size() && use->contains(pages[i]); ++i)
       numbers.push_back(static_cast<uint64_t>(pages[i] - region.data()) / region.page_bytes());
-    note(mapped->region.prefetch(numbers));
+    note(region.prefetch(numbers));
   }
   return first;
 }
 
 Status Session::pin(const std::byte* address, uint64_t size_bytes) {
-  const Shared guard(lock_);
-  Mapped* const mapped = find(address);
-  if (mapped == nullptr) return refused("umap_fetch_and_pin: an address in no region of umap()");
-  const auto offset = static_cast<uint64_t>(address - mapped->region.data());
+  const RegionTable::Use use = table_.use_with(address);
+  if (!use) return refused("umap_fetch_and_pin: an address in no region of umap()");
+  Region& region = use->region;
+  const auto offset = static_cast<uint64_t>(address - region.data());
   // As UMap does, which takes a range that is too long for one up to the region's end.
-  const uint64_t bytes = std::min(size_bytes, mapped->region.size_bytes() - offset);
-  return mapped->region.pin(offset, bytes);
-}
-
-uint64_t Session::budget_bytes() const {
-  if (const uint64_t running = running_budget_bytes_.load(); running != 0) return running;
-  const Result<runtime::ResolvedOptions> resolved = runtime::resolve_options(settings_.options());
-  return resolved.ok() ? resolved->budget_bytes : default_budget().first;
+  const uint64_t bytes = std::min(size_bytes, region.size_bytes() - offset);
+  return region.pin(offset, bytes);
 }
 
 }  // namespace outcore::umapped

@@ -78,8 +78,32 @@ int ProgramStore::write_page(uint64_t page_offset, char* page) const {
       [&] { return store_->write_to_store(page, page_bytes_, static_cast<off_t>(page_offset)); });
 }
 
+void ProgramStore::stop_reads() {
+  std::unique_lock<std::mutex> guard(lock_);
+  are_reads_stopped_ = true;
+  reads_ended_.wait(guard, [&] { return reads_ == 0; });
+}
+
+void ProgramStore::allow_reads() {
+  const std::lock_guard<std::mutex> guard(lock_);
+  are_reads_stopped_ = false;
+}
+
 int ProgramStore::read(uint64_t offset, std::span<std::byte> into) {
   OC_CHECK(store::is_range_of(offset, into.size(), size_bytes_));
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    if (are_reads_stopped_) return -ECANCELED;
+    ++reads_;
+  }
+  const int result = read_pages(offset, into);
+  const std::lock_guard<std::mutex> guard(lock_);
+  OC_CHECK(reads_ != 0);
+  if (--reads_ == 0) reads_ended_.notify_all();
+  return result;
+}
+
+int ProgramStore::read_pages(uint64_t offset, std::span<std::byte> into) const {
   char* const page = buffer_of_thread(page_bytes_);
   if (page == nullptr) return -ENOMEM;
   while (!into.empty()) {

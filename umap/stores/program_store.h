@@ -6,7 +6,10 @@
 // of the runtime alone call it.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
+#include <span>
 #include <string>
 
 #include "outcore/store.h"
@@ -28,13 +31,24 @@ class ProgramStore final : public Store {
   StoreTraits traits() const override;
   std::string uri() const override { return "umap_ex:"; }
 
+  // For the end of the region: reads fail from now on (ECANCELED), and none is in the program's
+  // store any more when the call returns. Writes go on.
+  void stop_reads();
+  void allow_reads();
+
  private:
+  int read_pages(uint64_t offset, std::span<std::byte> into) const;
   int read_page(uint64_t page_offset, char* page) const;
   int write_page(uint64_t page_offset, char* page) const;
 
   Umap::Store* const store_;
   const uint64_t page_bytes_;
   const uint64_t size_bytes_;
+  // Counted, not locked: a read is in the program's code.
+  std::mutex lock_;
+  std::condition_variable reads_ended_;
+  uint32_t reads_ = 0;
+  bool are_reads_stopped_ = false;
 };
 
 }  // namespace outcore::umapped

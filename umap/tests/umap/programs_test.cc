@@ -87,5 +87,17 @@ TEST_F(UmapProgram, ThatLeavesWithoutUnmappingHasItsBytesInTheFile) {
   EXPECT_EQ(scene::read_file(path("data"))[5000], std::byte{'w'});
 }
 
+// Its file has its bytes, whatever other threads are doing, and what is not stored is told.
+TEST_F(UmapProgram, ThatLeavesWhileItUnmapsHasItsBytesInTheFile) {
+  const Outcome compiled = compile("c++ -std=c++20", "leave_busy.cc");
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  scene::write_file(path("data"), scene::pattern(8192));
+  const Outcome outcome = run_made("", path("data"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(scene::read_file(path("data"))[5000], std::byte{'w'});
+  EXPECT_THAT(outcome.err, HasSubstr("outcore: exit: 1 region of the program's own stores"));
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+}
+
 }  // namespace
 }  // namespace outcore

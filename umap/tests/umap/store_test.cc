@@ -138,6 +138,39 @@ TEST_F(UmapStore, MayStandOnAMadeOne) {
   EXPECT_EQ(byte_of(fd, kMiB - 1), 0x77);
 }
 
+// A page is written as a whole, so what one of them writes would be lost to the other.
+TEST_F(UmapStore, TwoRegionsThatWriteShareNoPage) {
+  constexpr int kFlags = UMAP_PRIVATE;
+  const auto map_from = [](Umap::Store* store, uint64_t bytes, int prot, uint64_t offset) {
+    return Umap::umap_ex(nullptr, bytes, prot, kFlags, -1, static_cast<off_t>(offset), store,
+                         kStorePageBytes);
+  };
+  constexpr uint64_t kHalf = kStorePageBytes / 2;
+  MemoryOfProgram store(kMiB), other(kMiB);
+  void* const first = map_from(&store, kHalf, kBoth, 0);
+  ASSERT_NE(first, UMAP_FAILED);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(map_from(&store, kHalf, kBoth, kHalf), UMAP_FAILED);
+  EXPECT_EQ(errno, EBUSY);
+  const std::string line = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(line, testing::HasSubstr("shares a page"));
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << line;
+  // Readers, the pages behind it and other stores are nobody's business.
+  for (void* const at :
+       {map_from(&store, kHalf, PROT_READ, kHalf), map_from(&store, kHalf, kBoth, 3 * kHalf),
+        map_from(&other, kHalf, kBoth, kHalf)}) {
+    ASSERT_NE(at, UMAP_FAILED) << std::strerror(errno);
+    EXPECT_EQ(uunmap(at, 0), 0);
+  }
+  EXPECT_EQ(uunmap(first, 0), 0);
+  void* const second = map_from(&store, kHalf, kBoth, kHalf);
+  ASSERT_NE(second, UMAP_FAILED) << std::strerror(errno);
+  static_cast<std::byte*>(second)[0] = std::byte{2};
+  EXPECT_EQ(uunmap(second, 0), 0);
+  EXPECT_EQ(store.at(kHalf), std::byte{2});
+  EXPECT_EQ(store.at(0), byte_at(0));
+}
+
 TEST_F(UmapStore, ASparseStoreMakesFilesAsTheyAreWritten) {
   const std::string root = folder / "sparse";
   {

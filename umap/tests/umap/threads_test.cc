@@ -41,6 +41,36 @@ TEST_F(UmapTest, ThreadsMapAndUnmapAtTheSameTime) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST_F(UmapTest, FlushesRunBesideMapsAtOneAddress) {
+  constexpr int kRounds = 60;
+  constexpr uint64_t kBytes = 16 * kPageBytes;
+  const int fd = file("data", kBytes), other = file("other", kBytes);
+  void* const kept =
+      ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(kept, MAP_FAILED);
+  std::byte* const stays = map(other, kBytes);
+  std::atomic<bool> is_over{false};
+  std::atomic<int> failed{0};
+  std::thread flusher([&] {
+    while (!is_over)
+      if (umap_flush() != 0) ++failed;
+  });
+  for (int round = 1; round <= kRounds; ++round) {
+    stays[0] = static_cast<std::byte>(round);
+    void* const at = umap(kept, kBytes, kBoth, UMAP_PRIVATE | UMAP_FIXED, fd, 0);
+    EXPECT_EQ(at, kept) << std::strerror(errno);
+    if (at != kept) break;
+    static_cast<std::byte*>(at)[7] = static_cast<std::byte>(round);
+    EXPECT_EQ(uunmap(at, kBytes), 0);
+    EXPECT_EQ(byte_of(fd, 7), round);
+  }
+  is_over = true;
+  flusher.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(uunmap(stays, kBytes), 0);
+  EXPECT_EQ(byte_of(other, 0), kRounds);
+}
+
 TEST_F(UmapTest, ManyRegionsShareTheBuffer) {
   constexpr uint64_t kRegions = 500, kBytes = 32 * kPageBytes;
   const int fd = open_file("data", O_RDWR | O_CREAT);
@@ -69,6 +99,17 @@ TEST_F(UmapTest, TheRuntimeEndsWithTheLastRegion) {
   EXPECT_GT(count_descriptors(), descriptors);
   EXPECT_EQ(other[1], byte_at(1));
   EXPECT_EQ(uunmap(other, 0), 0);
+  EXPECT_EQ(count_descriptors(), descriptors);
+}
+
+TEST_F(UmapTest, TheRuntimeEndsAfterAMapThatFailed) {
+  const int fd = file("data", 4 * kPageBytes);
+  ASSERT_EQ(uunmap(map(fd, 4 * kPageBytes), 0), 0);  // what stays for good is there
+  const uint64_t descriptors = count_descriptors();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(umap_variable(nullptr, kPageBytes, kBoth, UMAP_PRIVATE, fd, 0, 16 * kMiB), UMAP_FAILED);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_NE(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(count_descriptors(), descriptors);
 }
 

@@ -193,6 +193,31 @@ TEST_F(UmapTest, AFixedAddressIsTaken) {
   ::munmap(kept, 32 * kPageBytes);
 }
 
+// Pages of this size do not fit into the buffer, which is known only when all else is done.
+TEST_F(UmapTest, AFixedMapThatFailsLeavesTheMemoryThatWasThere) {
+  const uint64_t bytes = 16 * kMiB;
+  const int fd = file("data", 16 * kPageBytes);
+  void* const kept = ::mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(kept, MAP_FAILED);
+  auto* const at =
+      reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(kept) + bytes - 1) / bytes * bytes);
+  at[0] = std::byte{'k'}, at[kPageBytes] = std::byte{'e'};
+  constexpr int kFlags = UMAP_PRIVATE | UMAP_FIXED;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(umap_variable(at, 2 * kPageBytes, kBoth, kFlags, fd, 0, bytes), UMAP_FAILED);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_NE(testing::internal::GetCapturedStderr(), "");
+  unsigned char resident[2];
+  ASSERT_EQ(::mincore(at, 2 * kPageBytes, resident), 0) << "it is mapped still";
+  EXPECT_EQ(at[0], std::byte{'k'});
+  EXPECT_EQ(at[kPageBytes], std::byte{'e'});
+  ASSERT_EQ(umap(at, 2 * kPageBytes, kBoth, kFlags, fd, 0), at) << std::strerror(errno);
+  EXPECT_EQ(first_difference(at, 2 * kPageBytes), 2 * kPageBytes);
+  EXPECT_EQ(uunmap(at, 0), 0);
+  ::munmap(kept, 2 * bytes);
+}
+
 TEST_F(UmapTest, AnAddressThatIsFreeIsTakenAsWished) {
   if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "which addresses are free, sanitizers decide";
   const int fd = file("data", 16 * kPageBytes);
