@@ -289,6 +289,9 @@ Reservation::Impl::~Impl() {
     std::erase(owner->reservations, this);
     OC_CHECK(!region::AddressMap::instance().overlaps(address, size_bytes) &&
              "a reservation must outlive its regions");
+    // With the lock: reserve_over() may want them just now.
+    os::release_addresses(address, size_bytes);
+    return;
   }
   os::release_addresses(address, size_bytes);
 }
@@ -316,14 +319,18 @@ Result<Reservation> Runtime::reserve_over(void* at, uint64_t size_bytes) {
   const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("reserve addresses"); !s) return s.error();
   auto* const address = static_cast<std::byte*>(at);
-  if (size_bytes == 0 || reinterpret_cast<uintptr_t>(at) % kSystemPage != 0)
+  const auto first = reinterpret_cast<uintptr_t>(at);
+  if (size_bytes == 0 || first == 0 || size_bytes % kSystemPage != 0 || first % kSystemPage != 0 ||
+      size_bytes > UINTPTR_MAX - first)
     return Error{EINVAL, "reserve addresses: address and size are multiples of 4096, and not 0"};
-  size_bytes = base::round_up(size_bytes, kSystemPage);
   auto reservation = std::make_unique<Reservation::Impl>();
   const std::lock_guard<std::mutex> guard(impl_->mapping);
   impl_->reservations.reserve(impl_->reservations.size() + 1);
   if (region::AddressMap::instance().overlaps(address, size_bytes))
     return Error{EEXIST, "reserve addresses: a region is there; unmap it first"};
+  for (const Reservation::Impl* other : impl_->reservations)
+    if (address < other->address + other->size_bytes && other->address < address + size_bytes)
+      return Error{EEXIST, "reserve addresses: a reservation is there; end it first"};
   if (const int result = os::make_inaccessible(address, size_bytes); result != 0)
     return base::system_error(result, "reserve addresses in place of what is mapped there");
   reservation->address = address;

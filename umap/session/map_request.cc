@@ -60,6 +60,8 @@ Status MapRequest::check() const {
   if (at % page_bytes != 0)
     return wrong("address " + hexadecimal(at) + ": it is a multiple of the page size, " +
                  std::to_string(page_bytes));
+  if (at > UINTPTR_MAX - base::round_up(size_bytes, base::kSystemPage))
+    return wrong("address " + hexadecimal(at) + ": the region would go past the last address");
   if (is_fixed() && address == nullptr) return wrong("UMAP_FIXED without an address");
   return {};
 }

@@ -94,8 +94,9 @@ Result<bool> Session::place(const MapRequest& request, const std::shared_ptr<Sto
     if (region::AddressMap::instance().overlaps(request.address, bytes)) return region_is_there();
     Result<Region> trial = map_best(mapped->runtime, store, options);
     if (!trial) return trial.error();
-    // Nothing was written there. An error would be that of another region of the file, which stays.
-    static_cast<void>(trial.value().unmap(true));
+    // Nothing was written there. An error is that of another region of the file, of which nobody
+    // would hear again.
+    if (Status s = trial.value().unmap(true); !s) return s.error();
     reservation = runtime.reserve_over(request.address, bytes);
   }
   if (!reservation) return reservation.error();

@@ -1,5 +1,8 @@
 // Placement: where regions are, how they grow, what they give back, and how many there can be.
+#include <sys/mman.h>
 #include <sys/resource.h>
+
+#include <utility>
 
 #include "core/tests/conformance/mechanism.h"
 
@@ -42,6 +45,26 @@ TEST_P(PlacementOf, AFixedAddressOverANeighbourIsRefused) {
   options.address = reservation.data() + 8 * page_bytes();
   EXPECT_TRUE(runtime_->map(other, options).ok()) << "right behind it is free";
   EXPECT_EQ(region.data()[0], std::byte{1});
+}
+
+TEST_P(PlacementOf, AddressesThatAreTakenOverAreWholeAndNobodysReservation) {
+  const uint64_t bytes = 16 * page_bytes();
+  const Reservation there = runtime_->reserve(bytes).value();
+  EXPECT_EQ(runtime_->reserve_over(there.data() + page_bytes(), bytes).code(), EEXIST);
+  void* const kept = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(kept, MAP_FAILED);
+  auto* const at = static_cast<std::byte*>(kept);
+  at[0] = std::byte{'k'};
+  auto* const last = reinterpret_cast<std::byte*>(~uintptr_t{0} - 4095);
+  for (const auto& [address, size] :
+       {std::pair{at, uint64_t{0}}, {at, uint64_t{100}}, {at, ~uint64_t{0} - 5000},
+        {at + 1, uint64_t{4096}}, {static_cast<std::byte*>(nullptr), uint64_t{4096}},
+        {last, uint64_t{4096}}})
+    EXPECT_EQ(runtime_->reserve_over(address, size).code(), EINVAL) << size;
+  EXPECT_EQ(at[0], std::byte{'k'}) << "what was there stays";
+  const Reservation over = runtime_->reserve_over(at, bytes).value();
+  EXPECT_EQ(over.data(), at);
 }
 
 TEST_P(PlacementOf, AFixedAddressOutsideEveryReservationIsRefused) {

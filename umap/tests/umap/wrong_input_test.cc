@@ -75,6 +75,9 @@ TEST_F(UmapWrongInput, Addresses) {
   auto* const odd = reinterpret_cast<void*>(0x7000'0000'0010);
   expect_no_map(odd, kPageBytes, kBoth, UMAP_PRIVATE, fd, 0, EINVAL, "page size");
   expect_no_map(nullptr, kPageBytes, kBoth, UMAP_PRIVATE | UMAP_FIXED, fd, 0, EINVAL, "UMAP_FIXED");
+  auto* const last = reinterpret_cast<void*>(~uintptr_t{0} - kPageBytes + 1);
+  for (const int flags : {UMAP_PRIVATE, UMAP_PRIVATE | UMAP_FIXED})
+    expect_no_map(last, kPageBytes, kBoth, flags, fd, 0, EINVAL, "the last address");
 }
 
 TEST_F(UmapWrongInput, PageSizes) {
