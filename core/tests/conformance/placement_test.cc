@@ -57,10 +57,12 @@ TEST_P(PlacementOf, AddressesThatAreTakenOverAreWholeAndNobodysReservation) {
   auto* const at = static_cast<std::byte*>(kept);
   at[0] = std::byte{'k'};
   auto* const last = reinterpret_cast<std::byte*>(~uintptr_t{0} - 4095);
-  for (const auto& [address, size] :
-       {std::pair{at, uint64_t{0}}, {at, uint64_t{100}}, {at, ~uint64_t{0} - 5000},
-        {at + 1, uint64_t{4096}}, {static_cast<std::byte*>(nullptr), uint64_t{4096}},
-        {last, uint64_t{4096}}})
+  for (const auto& [address, size] : {std::pair{at, uint64_t{0}},
+                                      {at, uint64_t{100}},
+                                      {at, ~uint64_t{0} - 5000},
+                                      {at + 1, uint64_t{4096}},
+                                      {static_cast<std::byte*>(nullptr), uint64_t{4096}},
+                                      {last, uint64_t{4096}}})
     EXPECT_EQ(runtime_->reserve_over(address, size).code(), EINVAL) << size;
   EXPECT_EQ(at[0], std::byte{'k'}) << "what was there stays";
   const Reservation over = runtime_->reserve_over(at, bytes).value();
