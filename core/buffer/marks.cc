@@ -116,6 +116,8 @@ int Marks::set(uint64_t page, bool* is_new) {
   do {
     if ((word(page).fetch_or(own_bit(), std::memory_order_seq_cst) & own_bit()) == 0)
       *is_new = true;
+    // Perhaps a page of marks more. Who counts reads this number first (Occupancy).
+    if (*is_new) member_.board().filled_pages.fetch_add(1, std::memory_order_seq_cst);
     if (!member_.wait_for_punchers()) return -ETIMEDOUT;
   } while ((word(page).load(std::memory_order_seq_cst) & own_bit()) == 0);
   return 0;

@@ -292,8 +292,9 @@ void Member::clear(uint32_t member) const {
   m.is_holding.store(0);
   m.is_leaving.store(0);
   // What was under way may be in memory, and nobody tells it any more.
-  board_->filled_pages.fetch_add(m.reserved_pages.load(), std::memory_order_seq_cst);
-  m.reserved_pages.store(0);
+  const uint64_t under_way = m.reserved_pages.load();
+  board_->filled_pages.fetch_add(under_way, std::memory_order_seq_cst);
+  lower(m.reserved_pages, under_way);
   m.private_bytes.store(0);
   for (std::atomic<uint64_t>& pin : m.pins) pin.store(0);
   m.pin_count.store(0);

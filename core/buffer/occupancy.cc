@@ -44,15 +44,17 @@ uint64_t Occupancy::pages_in_memory() const {
 }
 
 // Each page that is in memory was so when they were counted, or is among those told since, or among
-// those under way, which the caller counts before. Marks take a page for each 512 of those written:
-// by so much less than what is kept free they may have grown.
+// those under way, which the caller counts before. A new mark counts as a page: it may be in a page of
+// marks of its own.
 uint64_t Occupancy::pages_at_most() const {
   uint64_t of_frames = 0;
   if (trusted_.load(std::memory_order_acquire) % (kTrusted + 1) == 0 ||
       trusted_.fetch_add(1, std::memory_order_acq_rel) >= kTrusted)
     return count_pages(&of_frames);
+  // In this order: with a count that is newer than `filled`, the sum would be too low.
+  const int64_t counted = counted_pages_.load(std::memory_order_seq_cst);
   const auto filled = static_cast<int64_t>(board_->filled_pages.load(std::memory_order_seq_cst));
-  const int64_t pages = counted_pages_.load(std::memory_order_acquire) + filled;
+  const int64_t pages = counted + filled;
   OC_CHECK(pages >= 0);
   return static_cast<uint64_t>(pages);
 }

@@ -101,6 +101,11 @@ bool Room::help(uint64_t chance) {
   return puncher_.punch_any(chance) != 0;
 }
 
+void Room::note_untold(uint64_t pages) {
+  member_.board().filled_pages.fetch_add(pages, std::memory_order_seq_cst);
+  member_.board().has_untold_pages.store(1);
+}
+
 void Room::give(uint64_t pages) { lower(member_.record().reserved_pages, pages); }
 
 void Room::tell(uint64_t first_page, uint64_t count, bool is_guess) {

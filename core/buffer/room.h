@@ -31,6 +31,8 @@ class Room {
     return take(pages, wait_ns, Question{nullptr, nullptr});
   }
   void give(uint64_t pages);
+  // So many pages at most came in that are not told one by one: before give().
+  void note_untold(uint64_t pages);
   // Waits in the same way until no more than this is used of the limit. Not the fault path.
   bool wait_for_less(uint64_t used_bytes, uint64_t wait_ns);
 

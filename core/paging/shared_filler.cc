@@ -199,6 +199,8 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
   if (result == 0) {
     result = transfer(cache, view, run);
     if (result == 0) tell(cache, run, wanted);
+    // Some of them may have come in.
+    if (result != 0) cache.shared->buffer().room().note_untold(run.count);
     cache.shared->buffer().room().give(run.count);
   }
   drop_claims(cache, run);

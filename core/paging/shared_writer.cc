@@ -367,7 +367,7 @@ bool SharedWriter::pass(PageCache& cache, bool is_asked) {
   const bool has_adopted = marks_of(cache).adopt();
   if (has_adopted) static_cast<void>(store_adopted(cache));
   const auto may_go_on = [&] { return writes.flushes.load() == 0 || is_over_share(cache, kMost); };
-  bool is_wanted = may_go_on() && (is_asked || is_over_share(cache, kMuch));
+  bool is_wanted = is_asked || (may_go_on() && is_over_share(cache, kMuch));
   bool is_any = has_adopted;
   for (int rounds = 0; is_wanted && rounds < 16 && is_ending_.load() == 0; ++rounds) {
     uint64_t next = 0;
