@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <new>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -44,6 +45,7 @@ std::string why_not_direct(int direct_fd) {
 }
 
 DirectFile::~DirectFile() {
+  delete[] cached_.load();
   if (direct_fd_ >= 0) ::close(direct_fd_);
   if (fd_ >= 0) ::close(fd_);
 }
@@ -90,7 +92,45 @@ int DirectFile::next_piece(const StoreRequest& request, size_t done_bytes, Piece
       is_direct() && is_direct_aligned(piece.offset, request.bytes + done_bytes, left);
   piece.fd = piece.is_direct ? direct_fd_ : fd_;
   piece.size_bytes = piece.is_direct ? base::round_down(left, kDirectAlignment) : left;
+  if (piece.is_direct && !request.is_write && cached_.load(std::memory_order_acquire) != nullptr)
+    read_from_cache(piece);
   return 0;
+}
+
+// Cuts the piece where what may be in the page cache begins, or ends. REQUIRES: a direct one.
+void DirectFile::read_from_cache(Piece& piece) const {
+  OC_ASSERT(piece.offset % kDirectAlignment == 0 && piece.size_bytes % kDirectAlignment == 0);
+  const uint64_t first = piece.offset / kDirectAlignment;
+  const uint64_t end = first + piece.size_bytes / kDirectAlignment;
+  const bool is_in_cache = is_cached(first);
+  uint64_t stop = first + 1;
+  while (stop < end && is_cached(stop) == is_in_cache) ++stop;
+  piece.size_bytes = (stop - first) * kDirectAlignment;
+  if (!is_in_cache) return;
+  piece.is_direct = false;
+  piece.fd = fd_;
+}
+
+bool DirectFile::is_cached(uint64_t page) const {
+  return cached_.load(std::memory_order_acquire)[page % kCachedMax].load(
+             std::memory_order_relaxed) == page + 1;
+}
+
+void DirectFile::note_cached(uint64_t offset, uint64_t size_bytes) {
+  if (!is_direct() || size_bytes == 0) return;
+  std::atomic<uint64_t>* table = cached_.load(std::memory_order_acquire);
+  if (table == nullptr) {
+    auto* const made = new (std::nothrow) std::atomic<uint64_t>[kCachedMax]();
+    if (made == nullptr) return;
+    if (cached_.compare_exchange_strong(table, made))
+      table = made;
+    else
+      delete[] made;
+  }
+  const uint64_t first = offset / kDirectAlignment;
+  const uint64_t count = (offset + size_bytes - 1) / kDirectAlignment - first + 1;
+  for (uint64_t i = count - std::min(count, kCachedMax); i < count; ++i)
+    table[(first + i) % kCachedMax].store(first + i + 1, std::memory_order_relaxed);
 }
 
 int DirectFile::read(uint64_t offset, std::span<std::byte> into) {

@@ -58,6 +58,8 @@ class FileStore final : public Store {
   // For files whose size others may have changed: takes the size over if it is larger, or, if
   // nothing of the store is mapped, in any case. 0 or -errno.
   int look_at_size(bool is_mapped);
+  // The program has written the range by calls of its own (DirectFile). Allocates once.
+  void note_cached(uint64_t offset, uint64_t size_bytes) { file_.note_cached(offset, size_bytes); }
   // Errors: ENOENT (it has no name any more), those of the system. Not on the fault path.
   Result<FileFacts> facts() const;
   // Errors: ENOTSUP (a block device), those of the system. Not on the fault path.

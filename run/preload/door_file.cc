@@ -129,6 +129,8 @@ void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset
     if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
   }
   if (!is_changed) change();
+  // By the page cache, where a direct read would wait until it is on the device.
+  if (file.store != nullptr && !file.mappings.empty()) file.store->note_cached(offset, size_bytes);
   note_growth_locked(file);
 }
 

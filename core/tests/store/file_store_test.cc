@@ -75,6 +75,31 @@ TEST(FileStore, AFileCutShortUnderUsIsAnErrorAndNoZeros) {
   }
 }
 
+// Pages that the program has written by calls of its own are read by the page cache, the others
+// between them direct: whatever is told, the bytes are right.
+TEST(FileStore, PagesThatTheProgramWroteByCallsAreReadAsTheyAre) {
+  constexpr uint64_t kPages = 64;
+  const Folder folder;
+  const std::string path = folder / "data";
+  Bytes bytes = random_bytes(kPages * 4096, 3);
+  AlignedBytes read(bytes.size());
+  write_file(path, bytes);
+  const auto store = open_file(path);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  auto& file = dynamic_cast<store::FileStore&>(*store);
+  for (uint64_t round = 0; round < 50; ++round) {
+    const uint64_t at = round * 7919 % (bytes.size() - 5000), size = 1 + round * 101 % 5000;
+    std::fill_n(bytes.begin() + static_cast<int64_t>(at), size, static_cast<std::byte>(round));
+    ASSERT_EQ(::pwrite(fd, bytes.data() + at, size, static_cast<off_t>(at)),
+              static_cast<ssize_t>(size));
+    if (round % 3 != 0) file.note_cached(at, size);
+    ASSERT_EQ(store->read(0, read.span()), 0);
+    ASSERT_TRUE(std::equal(bytes.begin(), bytes.end(), read.span().begin())) << round;
+  }
+  ::close(fd);
+}
+
 TEST(FileStore, InABatchOnlyTheRequestsPastTheCutFail) {
   const Folder folder;
   const Bytes bytes = random_bytes(1 << 20, 2);
