@@ -72,7 +72,8 @@ class Runtime {
   Result<Reservation> reserve(uint64_t size_bytes, void* address = nullptr);
   // Reserves exactly these addresses, of which memory of the program may be mapped at some: it is
   // replaced in one step, so that nobody else gets the addresses in between. Errors, after which it
-  // is as it was: EINVAL (no multiple of 4096, or no bytes), EEXIST (a region is there), ENOMEM.
+  // is as it was: EINVAL (no multiple of 4096, or no bytes), EEXIST (a region or a reservation is
+  // there), ENOMEM. REQUIRES: nobody else maps or unmaps anything there meanwhile.
   Result<Reservation> reserve_over(void* address, uint64_t size_bytes);
 
   // Changes the budget. A smaller one evicts before the call returns. A budget that followed what
