@@ -15,9 +15,8 @@
 #include "bench/array_layout.h"
 #include "bench/check.h"
 #include "bench/conjugate_gradients.h"
-#include "bench/fresh_data.h"
+#include "bench/fresh_workload.h"
 #include "bench/sparse_matrix.h"
-#include "bench/workload.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -36,20 +35,15 @@ bool is_near_zeta(double found, double right) {
   return std::abs(found - right) <= kZetaTolerance * std::abs(right);
 }
 
-class PowerIteration : public Workload {
+class PowerIteration : public FreshWorkload {
  public:
   explicit PowerIteration(const Options& options)
-      : options_(options),
-        data_(options, cli::format("outcore-bench-gradients-%llu.dat",
-                                   static_cast<unsigned long long>(options.size_bytes))),
+      : FreshWorkload(options, "gradients"),
         problem_(problem_for(options)),
         passes_(options.loops == 0 ? problem_.passes : options.loops) {
     BENCH_CHECK(problem_.size_bytes() <= options.size_bytes);
   }
 
-  uint64_t data_bytes() const override { return options_.size_bytes; }
-  const std::string& uri() const override { return data_.file().uri(); }
-  void forget() override { data_.file().forget(); }
   Status prepare() override;
   Status run(Stage& stage) override;
   Status check(const RunResult& result) override;
@@ -67,8 +61,6 @@ class PowerIteration : public Workload {
   Result<Mapped> map(Stage& stage) const;
   uint64_t count_wrong(const double* x) const;
 
-  Options options_;
-  FreshData data_;
   SparseProblem problem_;
   unsigned passes_;
   // Made before the first run; all runs inherit them.
@@ -77,7 +69,7 @@ class PowerIteration : public Workload {
 };
 
 Status PowerIteration::prepare() {
-  if (Status s = data_.make(); !s) return s;
+  if (Status s = FreshWorkload::prepare(); !s) return s;
   if (!sparse_) sparse_ = std::make_unique<SparseVectors>(problem_);
   if (!expected_) expected_ = iterate_in_memory();
   return {};
@@ -100,9 +92,7 @@ PowerIteration::Expected PowerIteration::iterate_in_memory() const {
 }
 
 Result<PowerIteration::Mapped> PowerIteration::map(Stage& stage) const {
-  MapRequest request{data_.file().uri(), 0, options_.size_bytes, true};
-  request.is_fresh = true;
-  auto mapped = stage.map(request);
+  const auto mapped = map_all(stage);
   if (!mapped) return mapped.error();
   ArrayLayout layout;
   std::byte* const base = mapped->data();

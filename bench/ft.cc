@@ -16,10 +16,9 @@
 #include "bench/check.h"
 #include "bench/fourier_probe.h"
 #include "bench/fourier_transform.h"
-#include "bench/fresh_data.h"
+#include "bench/fresh_workload.h"
 #include "bench/published_checksums.h"
 #include "bench/random.h"
-#include "bench/workload.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -44,20 +43,14 @@ Options with_grid_size(const Options& options) {
   return fitting;
 }
 
-class FourierWork : public Workload {
+class FourierWork : public FreshWorkload {
  public:
   explicit FourierWork(const Options& options)
-      : options_(with_grid_size(options)),
-        data_(options_, cli::format("outcore-bench-waves-%llu.dat",
-                                    static_cast<unsigned long long>(options_.size_bytes))),
+      : FreshWorkload(with_grid_size(options), "waves"),
         grid_(grid_for(options)),
         passes_(options.loops == 0 ? grid_.passes : options.loops),
         probe_(grid_, passes_) {}
 
-  uint64_t data_bytes() const override { return options_.size_bytes; }
-  const std::string& uri() const override { return data_.file().uri(); }
-  void forget() override { data_.file().forget(); }
-  Status prepare() override { return data_.make(); }
   Status run(Stage& stage) override;
   Status check(const RunResult& result) override;
 
@@ -75,8 +68,6 @@ class FourierWork : public Workload {
   Complex checksum_of(const Complex* state) const;
   void tell(RunResult& result, const std::vector<Complex>& checksums) const;
 
-  Options options_;
-  FreshData data_;
   FourierGrid grid_;
   unsigned passes_;
   FourierProbe probe_;
@@ -84,9 +75,7 @@ class FourierWork : public Workload {
 };
 
 Result<FourierWork::Arrays> FourierWork::map(Stage& stage) const {
-  MapRequest request{data_.file().uri(), 0, options_.size_bytes, true};
-  request.is_fresh = true;
-  auto mapped = stage.map(request);
+  const auto mapped = map_all(stage);
   if (!mapped) return mapped.error();
   ArrayLayout layout;
   Arrays arrays{};

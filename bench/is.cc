@@ -9,10 +9,9 @@
 
 #include "bench/array_layout.h"
 #include "bench/check.h"
-#include "bench/fresh_data.h"
+#include "bench/fresh_workload.h"
 #include "bench/key_answer.h"
 #include "bench/key_ranking.h"
-#include "bench/workload.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -23,21 +22,15 @@ IntegerKeys keys_for(const Options& options) {
   return of_class ? *of_class : IntegerKeys::fitting(options.size_bytes);
 }
 
-class IntegerSort : public Workload {
+class IntegerSort : public FreshWorkload {
  public:
   explicit IntegerSort(const Options& options)
-      : options_(options),
-        data_(options, cli::format("outcore-bench-keys-%llu.dat",
-                                   static_cast<unsigned long long>(options.size_bytes))),
+      : FreshWorkload(options, "keys"),
         keys_(keys_for(options)),
         passes_(options.loops == 0 ? kIntegerSortPasses : options.loops) {
     BENCH_CHECK(keys_.size_bytes() <= options.size_bytes);
   }
 
-  uint64_t data_bytes() const override { return options_.size_bytes; }
-  const std::string& uri() const override { return data_.file().uri(); }
-  void forget() override { data_.file().forget(); }
-  Status prepare() override { return data_.make(); }
   Status run(Stage& stage) override;
   Status check(const RunResult& result) override;
 
@@ -46,17 +39,13 @@ class IntegerSort : public Workload {
   void make_keys(uint32_t* keys) const;
   KeyAnswer::Ranks ranks_of_probes(const KeyArrays& arrays) const;
 
-  Options options_;
-  FreshData data_;
   IntegerKeys keys_;
   unsigned passes_;
   std::optional<KeyAnswer> expected_;
 };
 
 Result<KeyArrays> IntegerSort::map(Stage& stage) const {
-  MapRequest request{data_.file().uri(), 0, options_.size_bytes, true};
-  request.is_fresh = true;
-  auto mapped = stage.map(request);
+  const auto mapped = map_all(stage);
   if (!mapped) return mapped.error();
   ArrayLayout layout;
   const auto add = [&](uint64_t count) {

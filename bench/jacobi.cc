@@ -17,9 +17,8 @@
 #include <vector>
 
 #include "bench/check.h"
-#include "bench/fresh_data.h"
+#include "bench/fresh_workload.h"
 #include "bench/random.h"
-#include "bench/workload.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -128,27 +127,19 @@ uint64_t hash_of(const float* p, const Grid& grid, unsigned threads) {
   return sum.load();
 }
 
-class Jacobi : public Workload {
+class Jacobi : public FreshWorkload {
  public:
   explicit Jacobi(const Options& options)
-      : options_(options),
-        data_(options, cli::format("outcore-bench-jacobi-%llu.dat",
-                                   static_cast<unsigned long long>(options.size_bytes))),
+      : FreshWorkload(options, "jacobi"),
         grid_(grid_of(options.size_bytes)),
         loops_(options.loops == 0 ? kJacobiPasses : options.loops) {}
 
-  uint64_t data_bytes() const override { return options_.size_bytes; }
-  const std::string& uri() const override { return data_.file().uri(); }
-  void forget() override { data_.file().forget(); }
-  Status prepare() override { return data_.make(); }
   Status run(Stage& stage) override;
   Status check(const RunResult& result) override;
 
  private:
   Answer compute_in_memory() const;
 
-  Options options_;
-  FreshData data_;
   Grid grid_;
   unsigned loops_;
   std::optional<Answer> expected_;
@@ -167,9 +158,7 @@ Answer Jacobi::compute_in_memory() const {
 
 Status Jacobi::run(Stage& stage) {
   if (Status s = stage.settle(); !s) return s;
-  MapRequest request{data_.file().uri(), 0, options_.size_bytes, true};
-  request.is_fresh = true;
-  auto mapped = stage.map(request);
+  const auto mapped = map_all(stage);
   if (!mapped) return mapped.error();
   BENCH_CHECK(mapped->size() >= kArrays * grid_.array_bytes());
   const auto array = [&](unsigned name) {

@@ -12,8 +12,7 @@
 
 #include "bench/check.h"
 #include "bench/clock.h"
-#include "bench/fresh_data.h"
-#include "bench/workload.h"
+#include "bench/fresh_workload.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -73,19 +72,13 @@ bool is_near(double value, double expected) {  // STREAM's own tolerance, of eac
   return std::abs(value - expected) <= 1e-13 * std::abs(expected);
 }
 
-class Stream : public Workload {
+class Stream : public FreshWorkload {
  public:
   explicit Stream(const Options& options)
-      : options_(options),
-        data_(options, cli::format("outcore-bench-stream-%llu.dat",
-                                   static_cast<unsigned long long>(options.size_bytes))),
+      : FreshWorkload(options, "stream"),
         passes_(options.loops == 0 ? kStreamPasses : options.loops),
         count_(options.size_bytes / 3 / kUnitBytes * kUnitBytes / sizeof(double)) {}
 
-  uint64_t data_bytes() const override { return options_.size_bytes; }
-  const std::string& uri() const override { return data_.file().uri(); }
-  void forget() override { data_.file().forget(); }
-  Status prepare() override { return data_.make(); }
   Status run(Stage& stage) override;
   Status check(const RunResult& result) override {
     if (result.is_stopped || result.extra.value("wrong", uint64_t{1}) == 0) return {};
@@ -104,8 +97,6 @@ class Stream : public Workload {
   void tell(RunResult& result, const std::array<double, 4>& best,
             const std::array<double, 4>& sum) const;
 
-  Options options_;
-  FreshData data_;
   unsigned passes_;
   uint64_t count_;  // of an array
 };
@@ -158,9 +149,7 @@ void Stream::tell(RunResult& result, const std::array<double, 4>& best,
 
 Status Stream::run(Stage& stage) {
   if (Status s = stage.settle(); !s) return s;
-  MapRequest request{data_.file().uri(), 0, options_.size_bytes, true};
-  request.is_fresh = true;
-  auto mapped = stage.map(request);
+  const auto mapped = map_all(stage);
   if (!mapped) return mapped.error();
   BENCH_CHECK(mapped->size() >= 3 * count_ * sizeof(double));
   auto* const at = reinterpret_cast<double*>(mapped->data());

@@ -125,13 +125,7 @@ TEST(SparseProblem, FitsIntoTheSizeAndNearlyFillsIt) {
 class GradientsRun : public DisturbedBench {};
 
 TEST_F(GradientsRun, HaveTheSameAnswerInEveryMemoryAndWithAnyThreads) {
-  std::vector<Json> lines;
-  for (const char* threads : {"1", "3"}) {
-    const Outcome outcome = bench("cg --size 2M --passes 1 --budget 2M --json --memory " +
-                                  std::string("dram,mmap,outcore --threads ") + threads);
-    ASSERT_EQ(outcome.status, 0) << outcome.err;
-    for (const auto& line : outcome.lines()) lines.push_back(line);
-  }
+  const std::vector<Json> lines = lines_of_all_memories("cg --size 2M --passes 1");
   ASSERT_EQ(lines.size(), 6U);
   for (const auto& line : lines) {
     EXPECT_EQ(line["checked"], true);

@@ -132,13 +132,7 @@ TEST(FourierGrid, FitsIntoTheSize) {
 class FourierRun : public DisturbedBench {};
 
 TEST_F(FourierRun, HasTheSameAnswerInEveryMemoryAndWithAnyThreads) {
-  std::vector<Json> lines;
-  for (const char* threads : {"1", "3"}) {
-    const Outcome outcome = bench("ft --size 1M --passes 2 --budget 2M --json --memory " +
-                                  std::string("dram,mmap,outcore --threads ") + threads);
-    ASSERT_EQ(outcome.status, 0) << outcome.err;
-    for (const auto& line : outcome.lines()) lines.push_back(line);
-  }
+  const std::vector<Json> lines = lines_of_all_memories("ft --size 1M --passes 2");
   ASSERT_EQ(lines.size(), 6U);
   for (const auto& line : lines) {
     EXPECT_EQ(line["checked"], true);

@@ -133,13 +133,7 @@ TEST_F(Ranking, OfKeysThatAreNoneStaysWithinItsArrays) {
 class IntegerSortRun : public DisturbedBench {};
 
 TEST_F(IntegerSortRun, HasTheSameAnswerInEveryMemoryAndWithAnyThreads) {
-  std::vector<Json> lines;
-  for (const char* threads : {"1", "3"}) {
-    const Outcome outcome = bench("is --class S --budget 2M --json --memory dram,mmap,outcore " +
-                                  std::string("--threads ") + threads);
-    ASSERT_EQ(outcome.status, 0) << outcome.err;
-    for (const auto& line : outcome.lines()) lines.push_back(line);
-  }
+  const std::vector<Json> lines = lines_of_all_memories("is --class S");
   ASSERT_EQ(lines.size(), 6U);
   for (const auto& line : lines) {
     EXPECT_EQ(line["checked"], true);
