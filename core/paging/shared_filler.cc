@@ -23,8 +23,9 @@ namespace {
 // believe it any more.
 constexpr uint64_t kClaimNs = 20'000'000;
 // So many pages may be missing between two of a run: to read them, too, costs less than a transfer
-// of its own.
-constexpr uint64_t kGapPages = 1;
+// of its own. Of all that is read they are at most one in so many: members that read a file side by
+// side meet each other's pages everywhere.
+constexpr uint64_t kGapPages = 1, kPagesAGap = 64;
 
 }  // namespace
 
@@ -69,8 +70,11 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
                                              const Wanted& wanted) {
   OC_CHECK(wanted.first <= wanted.page && wanted.page < wanted.end);
   OC_CHECK(wanted.end - wanted.first <= kPagesMax);
-  // One page whose touch has just failed: that it is there by now is rare, and harms nothing.
-  if (wanted.was_absent && wanted.end - wanted.first == 1) return {wanted.page, wanted.end, {1}, 1};
+  // One page whose touch has just failed: that another thread has brought it in since is rare, and
+  // harms nothing. Other processes that read the same do so more often.
+  const bool is_alone = cache.shared->buffer().member().board().members_end.load() == 1;
+  if (wanted.was_absent && is_alone && wanted.end - wanted.first == 1)
+    return {wanted.page, wanted.end, {1}, 1};
   unsigned char present[kPagesMax] = {};
   const os::Piece piece = view.pieces_of(wanted.first, wanted.end);
   const uint64_t shown = piece.size_bytes / buffer::kPage;
@@ -86,12 +90,14 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
     return is_ours[i] = claims.take(cache.shared->frame_page(page)) == Claims::Took::kYes;
   };
   is_ours[wanted.page - wanted.first] = true;
+  const uint64_t gap = gap_pages_.load(std::memory_order_relaxed) * kPagesAGap <
+                               filled_pages_.load(std::memory_order_relaxed)
+                           ? kGapPages
+                           : 0;
   uint64_t first = wanted.page, end = wanted.page + 1;
-  for (uint64_t page = end; page < wanted.end && page - end <= kGapPages && page - first < most;
-       ++page)
+  for (uint64_t page = end; page < wanted.end && page - end <= gap && page - first < most; ++page)
     if (take(page)) end = page + 1;
-  for (uint64_t page = first;
-       page > wanted.first && first - page <= kGapPages && end - page < most;)
+  for (uint64_t page = first; page > wanted.first && first - page <= gap && end - page < most;)
     if (take(--page)) first = page;
   Run run;
   run.first = first;
@@ -101,7 +107,9 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
     run.taken[(page - first) / 64] |= uint64_t{1} << (page - first) % 64;
     ++run.count;
   }
-  OC_CHECK(run.count != 0 && run.has(wanted.page));
+  OC_CHECK(run.count != 0 && run.has(wanted.page) && run.count <= end - first);
+  filled_pages_.fetch_add(run.count, std::memory_order_relaxed);
+  gap_pages_.fetch_add(end - first - run.count, std::memory_order_relaxed);
   return run;
 }
 

@@ -8,6 +8,7 @@
 // The fault path; any thread. No allocation, no lock; it touches no managed memory.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -74,6 +75,8 @@ class SharedFiller {
 
   Pager& pager_;
   budget::BouncePool bounce_;
+  // That were to be brought in, and that were read for nothing between them.
+  std::atomic<uint64_t> filled_pages_{0}, gap_pages_{0};
 };
 
 }  // namespace outcore::paging
