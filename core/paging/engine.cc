@@ -32,7 +32,7 @@ Engine::Engine(const PagerOptions& options)
       discarder_(pager_),
       views_(pager_),
       freezer_(ranges_),
-      reshaper_(pager_, ranges_, views_),
+      reshaper_(pager_, ranges_, views_, queue_),
       budget_control_(pager_, keeper_),
       lending_(std::make_shared<Lending>(budget_control_)),
       caches_(pager_, lending_) {}
@@ -87,6 +87,11 @@ Status Engine::add_cache(PageCache* cache) {
 void Engine::remove_cache(PageCache* cache) {
   if (cache->writes != nullptr) writer_.remove(cache);
   caches_.remove(cache);
+}
+
+void Engine::hide_view(region::View* view) {
+  const os::SignalBlock block;
+  region::AddressMap::instance().remove(view, [&] { queue_.forget(*view); });
 }
 
 void Engine::remove_view(region::View* view) {

@@ -65,6 +65,8 @@ class Engine {
   // See SharedWriter. REQUIRES: cache.writes.
   int store_adopted(PageCache& cache) { return writer_.store_adopted(cache); }
   Status add_view(PageCache& cache, region::View* view) { return views_.add(cache, view); }
+  // No fault finds the view any more; waits for those under way, not for what is only queued.
+  void hide_view(region::View* view);
   void remove_view(region::View* view);
   Status replace_frames(PageCache& cache, std::unique_ptr<os::Frames> frames) {
     return freezer_.replace_frames(cache, std::move(frames));

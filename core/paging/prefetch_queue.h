@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/os/wait.h"
+#include "core/region/address_map.h"
 #include "core/region/view.h"
 
 namespace outcore::paging {
@@ -61,6 +62,25 @@ class PrefetchQueue {
     OC_CHECK(request->view != nullptr);
     hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
     return true;
+  }
+
+  // Takes out what is queued for the view, so that nobody waits for its turn before the view can go:
+  // hints are dropped, and who demands a page demands it again. REQUIRES: signals are blocked.
+  void forget(region::View& view) {
+    const os::Locked locked(lock_);
+    for (Ring* ring : {&demands_, &hints_}) {
+      uint64_t kept = ring->begin;
+      for (uint64_t i = ring->begin; i != ring->end; ++i) {
+        const PrefetchRequest request = ring->request[i % kRequestsMax];
+        if (request.view == &view)
+          region::AddressMap::let_go(&view);
+        else
+          ring->request[kept++ % kRequestsMax] = request;
+      }
+      OC_CHECK(kept <= ring->end);
+      ring->end = kept;
+    }
+    hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
   }
 
   // If there are any, what is not there yet may be on its way. The fault path; a glance, no lock.

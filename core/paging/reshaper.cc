@@ -82,7 +82,8 @@ Status Reshaper::replace_view(PageCache& cache, View* old, std::span<View* const
   // Nobody faults through the old one any more, nor through the parts until they know what they
   // show: a page that is there would be taken for one that was never shown, and so for clean.
   for (View* part : parts) part->is_replaced.store(true, std::memory_order_release);
-  if (Status s = region::AddressMap::instance().replace(old, parts); !s) {
+  const auto forget = [&] { queue_.forget(*old); };
+  if (Status s = region::AddressMap::instance().replace(old, parts, forget); !s) {
     for (View* part : parts) views_.forget(cache, part);
     return s;
   }

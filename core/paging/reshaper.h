@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/paging/pager.h"
+#include "core/paging/prefetch_queue.h"
 #include "core/paging/ranges.h"
 #include "core/paging/view_list.h"
 #include "outcore/result.h"
@@ -18,8 +19,8 @@ namespace outcore::paging {
 
 class Reshaper {
  public:
-  Reshaper(Pager& pager, Ranges& ranges, ViewList& views)
-      : pager_(pager), ranges_(ranges), views_(views) {}
+  Reshaper(Pager& pager, Ranges& ranges, ViewList& views, PrefetchQueue& queue)
+      : pager_(pager), ranges_(ranges), views_(views), queue_(queue) {}
 
   // Evicts the pages and keeps them out, so that their bytes can change in the store: who touches
   // one waits. REQUIRES: unblock() soon. Errors: EBUSY (pinned, or touched all the time), those of
@@ -41,6 +42,7 @@ class Reshaper {
   Pager& pager_;
   Ranges& ranges_;
   ViewList& views_;
+  PrefetchQueue& queue_;
 };
 
 }  // namespace outcore::paging

@@ -50,7 +50,7 @@ Status AddressMap::add(View* view) {
   return {};
 }
 
-void AddressMap::remove(View* view) {
+void AddressMap::remove(View* view, const std::function<void()>& while_held) {
   {
     const os::SignalBlock block;
     const os::Locked locked(writers_);
@@ -63,12 +63,15 @@ void AddressMap::remove(View* view) {
     count_.store(count - 1, std::memory_order_release);
     close_after_change();
   }
-  wait_for_users(view);
+  wait_for_users(view, while_held);
 }
 
 // This does not wait long: a user is inside a fault, whose waits are bounded.
-void AddressMap::wait_for_users(const View* view) {
-  while (view->users.load(std::memory_order_acquire) != 0) os::yield();
+void AddressMap::wait_for_users(const View* view, const std::function<void()>& while_held) {
+  while (view->users.load(std::memory_order_acquire) != 0) {
+    if (while_held) while_held();
+    os::yield();
+  }
 }
 
 void AddressMap::put(uint64_t position, View* view) {
@@ -79,7 +82,8 @@ void AddressMap::put(uint64_t position, View* view) {
   entry_[position].view.store(view, std::memory_order_release);
 }
 
-Status AddressMap::replace(View* old, std::span<View* const> parts) {
+Status AddressMap::replace(View* old, std::span<View* const> parts,
+                           const std::function<void()>& while_held) {
   OC_CHECK(!parts.empty());
   {
     const os::SignalBlock block;
@@ -104,7 +108,7 @@ Status AddressMap::replace(View* old, std::span<View* const> parts) {
     close_after_change();
     OC_ASSERT(is_valid());
   }
-  wait_for_users(old);
+  wait_for_users(old, while_held);
   return {};
 }
 

@@ -28,11 +28,13 @@ class AddressMap {
 
   // REQUIRES: the range overlaps no other (asserted). Errors: ENOMEM (more than kViewsMax).
   Status add(View* view);
-  // Removes the view. Afterwards no fault finds it; waits until no thread holds it.
-  void remove(View* view);
+  // Removes the view. Afterwards no fault finds it; waits until no thread holds it, and calls
+  // `while_held` again and again meanwhile: it lets go of what only queues hold.
+  void remove(View* view, const std::function<void()>& while_held = {});
   // Replaces the old view by `parts`, which lie inside its addresses and are sorted, in one step: a
   // fault on an address that both contain finds one of them. Then waits as remove() does.
-  Status replace(View* old, std::span<View* const> parts);
+  Status replace(View* old, std::span<View* const> parts,
+                 const std::function<void()>& while_held = {});
   // A view may grow up to its reservation without a call: contains() decides.
 
   // The view that contains the address, held; nullptr if there is none. A view that a forked child
@@ -75,7 +77,7 @@ class AddressMap {
     entry_[to].view.store(entry_[from].view.load(std::memory_order_relaxed),
                           std::memory_order_release);
   }
-  static void wait_for_users(const View* view);
+  static void wait_for_users(const View* view, const std::function<void()>& while_held);
   uint64_t position_of(
       const std::byte* address) const;  // the first entry whose end is past the address
   void open_for_change() {

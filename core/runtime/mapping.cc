@@ -9,7 +9,6 @@
 #include "core/os/protected_frames.h"
 #include "core/os/shared_frames.h"
 #include "core/os/signal_delivery.h"
-#include "core/region/address_map.h"
 #include "core/region/view_pool.h"
 #include "core/runtime/inheritance.h"
 #include "core/runtime/map_checks.h"
@@ -348,10 +347,7 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
     if (Status s = engine->evict_and_block(cache, from, to); !s) return s;
     region.view->is_replaced = true;
   }
-  {
-    const os::SignalBlock block;
-    region::AddressMap::instance().remove(region.view);
-  }
+  engine->hide_view(region.view);
   if (cache.view_count == 1) engine->drop_frames(cache);
   engine->remove_view(region.view);
   if (must_empty) engine->unblock(cache, from, to);

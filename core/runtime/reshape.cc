@@ -4,7 +4,6 @@
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
-#include "core/region/address_map.h"
 #include "core/region/view_pool.h"
 #include "core/runtime/runtime_impl.h"
 
@@ -69,10 +68,7 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
   for (Region::Impl* region : all) {
     OC_CHECK(region->cache == &cache);
     OC_CHECK(region->view != nullptr);
-    {
-      const os::SignalBlock block;
-      region::AddressMap::instance().remove(region->view);
-    }
+    engine->hide_view(region->view);
     engine->remove_view(region->view);
     ViewPool::instance().give_back(region->view);
     region->view = nullptr;

@@ -139,6 +139,29 @@ TEST_F(UmapSlowStore, WhoFlushesItKeepsNobodyWaiting) {
   EXPECT_EQ(uunmap(at, kSlowBytes), 0);
 }
 
+// All threads that prefetch are in the slow store, and what was asked for of the file waits for them.
+TEST_F(UmapSlowStore, PrefetchesThatHaveNotBegunKeepNoUnmapWaiting) {
+  const int fd = file("data", kSlowBytes);
+  std::byte* const of_file = map(fd, kSlowBytes);
+  constexpr int kPrefetchThreads = 2;
+  GatedStore store[kPrefetchThreads];
+  std::byte* at[kPrefetchThreads];
+  for (int i = 0; i < kPrefetchThreads; ++i) {
+    at[i] = map_store(&store[i], PROT_READ);
+    store[i].shut_for_reads();
+    umap_prefetch_item item{at[i]};
+    umap_prefetch(1, &item);
+    store[i].await_read();
+  }
+  umap_prefetch_item waits{of_file + kPageBytes};
+  umap_prefetch(1, &waits);
+  EXPECT_TRUE(returns_meanwhile(store[0], [&] { EXPECT_EQ(uunmap(of_file, kSlowBytes), 0); }));
+  for (int i = 0; i < kPrefetchThreads; ++i) {
+    store[i].open();
+    EXPECT_EQ(uunmap(at[i], kSlowBytes), 0);
+  }
+}
+
 TEST_F(UmapSlowStore, OfTwoThatUnmapItOneDoes) {
   GatedStore store;
   std::byte* const at = map_store(&store);
