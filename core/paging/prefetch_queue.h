@@ -64,8 +64,8 @@ class PrefetchQueue {
     return true;
   }
 
-  // Takes out what is queued for the view, so that nobody waits for its turn before the view can go:
-  // hints are dropped, and who demands a page demands it again. REQUIRES: signals are blocked.
+  // Takes out what is queued for the view, so that it can go without waiting for its turn: hints
+  // are dropped, and who demands a page demands it again. REQUIRES: signals are blocked.
   void forget(region::View& view) {
     const os::Locked locked(lock_);
     for (Ring* ring : {&demands_, &hints_}) {

@@ -139,7 +139,7 @@ TEST_F(UmapSlowStore, WhoFlushesItKeepsNobodyWaiting) {
   EXPECT_EQ(uunmap(at, kSlowBytes), 0);
 }
 
-// All threads that prefetch are in the slow store, and what was asked for of the file waits for them.
+// All threads that prefetch are in slow stores, and what was asked for of the file waits for them.
 TEST_F(UmapSlowStore, PrefetchesThatHaveNotBegunKeepNoUnmapWaiting) {
   const int fd = file("data", kSlowBytes);
   std::byte* const of_file = map(fd, kSlowBytes);
