@@ -68,6 +68,13 @@ int PrivateFrames::install_zeros(const Piece& piece, bool is_written) {
   return copy_zeros_in(source_, piece.address, piece.size_bytes, !is_written);
 }
 
+// Views that only read cannot be written, so other memory takes its place.
+int PrivateFrames::overwrite(const Piece& piece, const std::byte* bytes) {
+  OC_CHECK(piece.address != nullptr && !piece.is_writable);
+  if (const int result = free({&piece, 1}); result != 0) return result;
+  return install(piece, bytes, false);
+}
+
 int PrivateFrames::deposit(uint64_t, std::span<const std::byte>) {
   OC_CHECK(false && "private frames hold only what a view shows");
   return -EINVAL;

@@ -25,6 +25,7 @@ class PrivateFrames final : public Frames {
   int resize(uint64_t) override { return 0; }
   int install(const Piece& piece, const std::byte* bytes, bool is_written) override;
   int install_zeros(const Piece& piece, bool is_written) override;
+  int overwrite(const Piece& piece, const std::byte* bytes) override;
   int deposit(uint64_t offset, std::span<const std::byte> bytes) override;
   int show(const Piece& piece, const SubpageSet& written) override;
   int allow_write(const Piece& piece) override;

@@ -27,6 +27,7 @@
 #include "core/paging/fresh_pages.h"
 #include "core/paging/keeper.h"
 #include "core/paging/lending.h"
+#include "core/paging/overwriter.h"
 #include "core/paging/page_cache_list.h"
 #include "core/paging/pager.h"
 #include "core/paging/pins.h"
@@ -84,6 +85,10 @@ class Engine {
   }
   void unblock(PageCache& cache, uint64_t first, uint64_t end) {
     reshaper_.unblock(cache, first, end);
+  }
+  Status overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
+                   const std::function<void()>& change) {
+    return overwriter_.overwrite(cache, offset, size_bytes, change);
   }
   Status swap_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between) {
@@ -207,6 +212,7 @@ class Engine {
   ViewList views_;
   Freezer freezer_;
   Reshaper reshaper_;
+  Overwriter overwriter_;
   BudgetControl budget_control_;
   std::shared_ptr<Lending> lending_;
   PageCacheList caches_;

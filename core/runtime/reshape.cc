@@ -93,6 +93,15 @@ Status Runtime::Impl::with_blocked_range(PageCache& cache, uint64_t offset, uint
   return {};
 }
 
+Status Runtime::Impl::overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
+                                const std::function<void()>& change) {
+  const std::lock_guard<std::mutex> guard(mapping);
+  return engine->overwrite(cache, offset, size_bytes, [&] {
+    change();
+    cache.note_change(offset, size_bytes);
+  });
+}
+
 Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_writable,
                               const std::function<Status(bool, bool)>& tell) {
   const std::lock_guard<std::mutex> guard(mapping);

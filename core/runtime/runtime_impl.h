@@ -114,6 +114,10 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Runs `between`, which changes bytes of the store, while none of them is in memory.
   Status with_blocked_range(paging::PageCache& cache, uint64_t offset, uint64_t size_bytes,
                             const std::function<void()>& between);
+  // Runs `change`, which changes bytes of the store: what is in memory has them afterwards. Errors:
+  // as Overwriter::overwrite.
+  Status overwrite(paging::PageCache& cache, uint64_t offset, uint64_t size_bytes,
+                   const std::function<void()>& change);
   // Changes whether the program may read or write the region; `tell` changes it in the kernel.
   Status protect(Region::Impl& region, bool is_readable, bool is_writable,
                  const std::function<Status(bool, bool)>& tell);

@@ -117,6 +117,9 @@ void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset
   const auto once = [&] {
     is_changed = true;
     change();
+    // By the page cache, where a direct read would wait until it is on the device.
+    if (file.store != nullptr && !file.mappings.empty())
+      file.store->note_cached(offset, size_bytes);
   };
   if (PageCache* const shared = file.cache(); shared != nullptr && shared->shared != nullptr)
     hand_back_locked(file, "it is written, and others share its pages");
@@ -125,12 +128,13 @@ void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset
   const uint64_t known = cache == nullptr ? 0 : cache->store_bytes.load();
   const uint64_t bytes = offset >= known ? 0 : std::min(size_bytes, known - offset);
   if (cache != nullptr && bytes != 0) {
-    const Status s = runtime_->with_blocked_range(*cache, offset, bytes, once);
+    // What makes the file longer changes what is behind its old end, too.
+    const Status s = bytes == size_bytes
+                         ? runtime_->overwrite(*cache, offset, bytes, once)
+                         : runtime_->with_blocked_range(*cache, offset, bytes, once);
     if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
   }
-  if (!is_changed) change();
-  // By the page cache, where a direct read would wait until it is on the device.
-  if (file.store != nullptr && !file.mappings.empty()) file.store->note_cached(offset, size_bytes);
+  if (!is_changed) once();
   note_growth_locked(file);
 }
 

@@ -102,6 +102,7 @@ void App::check_cell(SimFile& file, uint64_t i, uint64_t seen) {
   const PageUse& use = file.oracle->use_of(i);
   if (use.is_undefined || seen == cell.value) return;
   if (use.is_discarded && (seen == 0 || seen == cell.before)) return;
+  if (use.is_overwritten && seen == cell.before) return;
   sim_.fibers_.fail("a read at " + std::to_string(Oracle::offset_of(i)) + " (page " +
                     std::to_string(file.oracle->page_of(i)) + ") sees " + std::to_string(seen) +
                     ", but " + std::to_string(cell.value) + " was written");

@@ -12,15 +12,16 @@ namespace outcore::sim {
 
 struct Cell {
   uint64_t value = 0;
-  uint64_t before = 0;      // what a reader may still see during a discard of the page
+  uint64_t before = 0;      // what a reader may still see during a discard, or an overwrite
   uint64_t changed_at = 0;  // number of the event
 };
 
 // What happens to a page besides plain touches.
 struct PageUse {
-  unsigned writers = 0;       // fibers that are writing, or hold a pin
-  bool is_discarded = false;  // a discard is under way
-  bool is_undefined = false;  // a discard failed: its contents are unknown until it is rewritten
+  unsigned writers = 0;         // fibers that are writing, or hold a pin
+  bool is_discarded = false;    // a discard is under way
+  bool is_overwritten = false;  // its bytes change in the store, and then in memory
+  bool is_undefined = false;    // a discard failed: its contents are unknown until it is rewritten
 };
 
 class Oracle {

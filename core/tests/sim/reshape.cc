@@ -123,21 +123,32 @@ void Simulation::extend_view(SimFile& file, SimView& view, uint64_t size_bytes) 
 void Simulation::write_to_store(SimFile& file, uint64_t first, uint64_t end, Random& random) {
   const os::Locked locked(mapping_);
   if (!begin_reshape(file)) return;
-  const uint64_t from = first * file.plan.page_bytes, to = end * file.plan.page_bytes;
-  const Status s = engine_->evict_and_block(*file.cache, first, end);
-  if (!s.ok()) return end_reshape(file, s, file.had_pins);
-  check_stored(file, from, to, "the store lacks what was written to what is held out");
-  for (uint64_t i = 0; i < file.oracle->cell_count(); ++i) {
-    const uint64_t offset = Oracle::offset_of(i);
-    if (offset < from || offset >= to || !random.chance(400)) continue;
-    Cell& cell = file.oracle->cell(i);
-    cell.value = random.next();
-    cell.changed_at = ++events_;
-    file.store->preset(offset, std::as_bytes(std::span(&cell.value, 1)));
-    fibers_.step("write to the store", offset);
-  }
-  engine_->unblock(*file.cache, first, end);
-  end_reshape(file, s, false);
+  const uint64_t from = first * file.plan.page_bytes;
+  const uint64_t to = std::min(end * file.plan.page_bytes, file.plan.store_bytes);
+  if (from >= to) return end_reshape(file, {}, true);
+  const auto in_range = [&](const auto& f) {
+    for (uint64_t i = 0; i < file.oracle->cell_count(); ++i)
+      if (const uint64_t at = Oracle::offset_of(i); at >= from && at < to)
+        f(file.oracle->cell(i), at);
+  };
+  const auto set_changing = [&](bool is_changing) {
+    for (uint64_t page = first; page < end; ++page)
+      file.oracle->use_of_page(page).is_overwritten = is_changing;
+  };
+  in_range([](Cell& cell, uint64_t) { cell.before = cell.value; });
+  set_changing(true);
+  const Status s = engine_->overwrite(*file.cache, from, to - from, [&] {
+    check_stored(file, from, to, "the store lacks what was written to what is held out");
+    in_range([&](Cell& cell, uint64_t at) {
+      if (!random.chance(400)) return;
+      cell.value = random.next();
+      cell.changed_at = ++events_;
+      file.store->preset(at, std::as_bytes(std::span(&cell.value, 1)));
+      fibers_.step("write to the store", at);
+    });
+  });
+  set_changing(false);
+  end_reshape(file, s, file.had_pins);
 }
 
 // Replaces the views by the kernel's own mapping of the store. The kernel may have no room for it:

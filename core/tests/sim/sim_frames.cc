@@ -119,6 +119,19 @@ int SimFrames::install_zeros(const Piece& piece, bool is_written) {
   return put_and_show(piece, nullptr, is_written);
 }
 
+int SimFrames::overwrite(const Piece& piece, const std::byte* bytes) {
+  if (is_private()) {
+    check(piece, "overwrite of an empty piece");
+    if (const int result = free({&piece, 1}); result != 0) return result;
+    return install(piece, bytes, false);
+  }
+  for (uint64_t at = 0; at < piece.size_bytes; at += kSystemPage) {
+    step("overwrite", piece.offset + at);
+    put(piece.offset + at, bytes + at);
+  }
+  return 0;
+}
+
 int SimFrames::deposit(uint64_t offset, std::span<const std::byte> bytes) {
   kernel_.fibers.require(can_share(), "deposit into private frames");
   for (uint64_t at = 0; at < bytes.size(); at += kSystemPage) {

@@ -52,6 +52,7 @@ class SimFrames final : public os::Frames {
   int resize(uint64_t size_bytes) override;
   int install(const os::Piece& piece, const std::byte* bytes, bool is_written) override;
   int install_zeros(const os::Piece& piece, bool is_written) override;
+  int overwrite(const os::Piece& piece, const std::byte* bytes) override;
   int deposit(uint64_t offset, std::span<const std::byte> bytes) override;
   int show(const os::Piece& piece, const os::SubpageSet& written) override;
   int allow_write(const os::Piece& piece) override;

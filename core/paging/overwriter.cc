@@ -1,0 +1,125 @@
+#include "core/paging/overwriter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/assert.h"
+#include "core/base/units.h"
+#include "core/os/wait.h"
+
+namespace outcore::paging {
+
+using metrics::Counter;
+using os::Piece;
+using region::PageState;
+using region::PageValue;
+using region::View;
+
+namespace {
+
+// Nothing of it is written, and nobody has it.
+bool may_change_within(const PageValue& seen) {
+  return seen.state() == PageState::kResident && seen.pins() == 0 && !seen.has(PageValue::kDirty) &&
+         !seen.has(PageValue::kWriting) && !seen.has(PageValue::kZeroed);
+}
+
+bool is_any_view_writable(const PageCache& cache) {
+  const uint32_t end = cache.views_end.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < end; ++i)
+    if (const View* view = cache.views[i].load(); view != nullptr && view->is_writable) return true;
+  return false;
+}
+
+}  // namespace
+
+Status Overwriter::overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
+                             const std::function<void()>& change) {
+  OC_CHECK(size_bytes != 0);
+  const uint64_t first = std::min(offset / cache.page_bytes, cache.page_count());
+  const uint64_t end =
+      std::min((offset + size_bytes - 1) / cache.page_bytes + 1, cache.page_count());
+  const os::SignalBlock block;
+  uint64_t in_memory = 0;
+  if (end - first > kPagesMax || cache.shared != nullptr || is_any_view_writable(cache) ||
+      !hold(cache, first, end, &in_memory))
+    return overwrite_absent(cache, first, end, change);
+  change();
+  const uint64_t from = base::round_down(offset, base::kSystemPage);
+  const uint64_t to = base::round_up(offset + size_bytes, base::kSystemPage);
+  bool is_read = true;
+  for (uint64_t page = first; page < end; ++page)
+    if ((in_memory >> (page - first) & 1) != 0)
+      is_read = read_again(cache, page, std::max(from, page * cache.page_bytes),
+                           std::min(to, (page + 1) * cache.page_bytes)) == 0 &&
+                is_read;
+  let_go(cache, first, end, in_memory);
+  // The old bytes, or none, are in a page that counts as resident: it leaves.
+  return is_read ? Status() : overwrite_absent(cache, first, end, [] {});
+}
+
+Status Overwriter::overwrite_absent(PageCache& cache, uint64_t first, uint64_t end,
+                                    const std::function<void()>& change) {
+  if (Status s = reshaper_.evict_and_block(cache, first, end); !s) return s;
+  change();
+  reshaper_.unblock(cache, first, end);
+  return {};
+}
+
+// Absent pages are held as if they were being filled, resident ones as if they were being mapped.
+// Bit i of *in_memory: page first + i is there. False: one is in other hands, and none is held.
+bool Overwriter::hold(PageCache& cache, uint64_t first, uint64_t end, uint64_t* in_memory) {
+  OC_CHECK(first <= end && end - first <= kPagesMax);
+  for (uint64_t page = first; page < end; ++page) {
+    PageValue seen = cache.words[page].load();
+    if (may_change_within(seen) && cache.words[page].change(seen, seen.with(PageState::kBusy))) {
+      *in_memory |= uint64_t{1} << (page - first);
+    } else if (!cache.claim(page)) {
+      let_go(cache, first, page, *in_memory);
+      return false;
+    }
+  }
+  return true;
+}
+
+void Overwriter::let_go(PageCache& cache, uint64_t first, uint64_t end, uint64_t in_memory) {
+  for (uint64_t page = first; page < end; ++page) {
+    if ((in_memory >> (page - first) & 1) == 0) {
+      cache.leave(page);
+      continue;
+    }
+    OC_ASSERT(cache.words[page].glance() == PageState::kBusy);
+    cache.words[page].update([](PageValue v) { return v.with(PageState::kResident); });
+    // Who has met the page while it had no memory, and sleeps in the kernel.
+    cache.for_each_showing(page, [&](View& v) { cache.frames->wake(v.piece_of(page)); });
+  }
+}
+
+// The bytes [from, to), whole system pages, of a page that is Busy and ours. -errno: some are old.
+int Overwriter::read_again(PageCache& cache, uint64_t page, uint64_t from, uint64_t to) {
+  OC_CHECK(from < to && from / cache.page_bytes == page && to <= (page + 1) * cache.page_bytes);
+  const uint64_t most = pager_.bounce.shape().chunk_bytes;
+  int result = 0;
+  for (uint64_t at = from; at < to && result == 0;) {
+    const uint64_t bytes = std::min(to - at, most);
+    const std::span<std::byte> buffer = pager_.bounce.take(bytes);
+    OC_CHECK(buffer.size() >= bytes);
+    const uint64_t stored = cache.stored_bytes(at, bytes);
+    cache.read_gate.enter();
+    result = stored == 0 ? 0 : cache.store.load()->read(at, buffer.first(stored));
+    cache.read_gate.leave();
+    std::memset(buffer.data() + stored, 0, bytes - stored);
+    if (result == 0 && cache.frames->can_share())
+      result = cache.frames->overwrite({nullptr, at, bytes, false, 0}, buffer.data());
+    else if (result == 0)
+      cache.for_each_showing(page, [&](View& view) {
+        const Piece part = view.piece_of(page).part(at, at + bytes);
+        if (part.size_bytes != 0 && result == 0)
+          result = cache.frames->overwrite(part, buffer.data() + (part.offset - at));
+      });
+    pager_.bounce.give(buffer);
+    at += bytes;
+  }
+  return result;
+}
+
+}  // namespace outcore::paging

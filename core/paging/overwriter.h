@@ -1,0 +1,41 @@
+// Overwriter: bytes of a store change by another hand than ours, as by a program's write() to a
+// file that it has mapped, and pages that are in memory stay there, with the new bytes.
+//
+// Calls of the program, one at a time: REQUIRES the runtime's mapping lock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/paging/pager.h"
+#include "core/paging/reshaper.h"
+#include "outcore/result.h"
+
+namespace outcore::paging {
+
+class Overwriter {
+ public:
+  Overwriter(Pager& pager, Reshaper& reshaper) : pager_(pager), reshaper_(reshaper) {}
+
+  // Runs `change`, which changes nothing of the store but [offset, offset + size). Afterwards
+  // everybody sees the new bytes; until then a touch sees the old or the new ones, or waits. Few
+  // pages, of a store that nobody writes through a view, are read again into the memory that they
+  // have; others leave it before. Errors: those of Reshaper::evict_and_block. `change` has then
+  // run, unless the error came before it; what is in memory may be older than the store.
+  Status overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
+                   const std::function<void()>& change);
+
+ private:
+  static constexpr uint64_t kPagesMax = 64;
+
+  Status overwrite_absent(PageCache& cache, uint64_t first, uint64_t end,
+                          const std::function<void()>& change);
+  bool hold(PageCache& cache, uint64_t first, uint64_t end, uint64_t* in_memory);
+  void let_go(PageCache& cache, uint64_t first, uint64_t end, uint64_t in_memory);
+  int read_again(PageCache& cache, uint64_t page, uint64_t from, uint64_t to);
+
+  Pager& pager_;
+  Reshaper& reshaper_;
+};
+
+}  // namespace outcore::paging
