@@ -114,7 +114,8 @@ void App::change_views(SimFile& file) {
     const uint64_t size = std::min(count * kSystemPage, file.plan.store_bytes - offset);
     const bool may_grow = sim_.plan_.has_reshapes && random_.chance(500);
     const uint64_t now = may_grow ? random_.below(size + 1) : size;
-    static_cast<void>(sim_.map_view(file, offset, now, size, random_.chance(700)));
+    const bool is_writable = !file.plan.is_read_only && random_.chance(700);
+    static_cast<void>(sim_.map_view(file, offset, now, size, is_writable));
     return;
   }
   // The first view stays; a pinned view is not unmapped.
@@ -126,16 +127,16 @@ void App::reshape(SimFile& file) {
   SimView& view = *file.views[random_.below(file.views.size())];
   const uint64_t pages = file.cache->page_count(), dice = random_.below(100);
   if (file.is_handed_back) return;
-  if (dice < 50) {
+  if (dice < (file.plan.is_read_only ? 20 : 50)) {
     const uint64_t system_pages = view.view->reserved_bytes / kSystemPage;
     const uint64_t from = random_.below(system_pages);
     const uint64_t to =
         std::min(system_pages, from + (random_.chance(400) ? 0 : random_.between(1, 40)));
     const uint64_t align = random_.chance(700) ? file.plan.page_bytes : kSystemPage;
     sim_.cut_view(file, view, from * kSystemPage / align * align, to * kSystemPage / align * align);
-  } else if (dice < 70) {
+  } else if (dice < (file.plan.is_read_only ? 30 : 70)) {
     sim_.extend_view(file, view, view.size_bytes + random_.below(20 * file.plan.page_bytes));
-  } else if (dice < 97) {
+  } else if (dice < 97 || file.plan.is_read_only) {
     const uint64_t first = random_.below(pages);
     sim_.write_to_store(file, first, std::min(pages, first + random_.between(1, 30)), random_);
   } else {

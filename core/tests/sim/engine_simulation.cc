@@ -172,6 +172,18 @@ TEST(SimulationItself, FindsALookThatOverlooksWhatWasWritten) {
   EXPECT_NE(failure.find("a cut has another byte"), std::string::npos) << failure;
 }
 
+TEST(SimulationItself, FindsFramesThatKeepWhatIsOverwritten) {
+  for (const FramesModel model :
+       {FramesModel::kShared, FramesModel::kPrivate, FramesModel::kProtected}) {
+    const std::string failure = first_failure(model, [](Plan& plan) {
+      plan.defect = SimFrames::Defect::kForgetsToOverwrite;
+      plan.has_reshapes = true;
+      for (FilePlan& file : plan.files) file.is_read_only = true;
+    });
+    EXPECT_NE(failure.find("was written"), std::string::npos) << failure;
+  }
+}
+
 TEST(SimulationItself, FindsAStoreThatLiesAboutAWrite) {
   const std::string failure = first_failure(
       FramesModel::kShared, [](Plan& plan) { plan.behaviour.lies_about_writes = true; });

@@ -19,6 +19,7 @@ FilePlan make_file(Random& random, FramesModel model) {
     file.traits.read_concurrency = static_cast<unsigned>(random.between(1, 3));
   if (random.chance(400))
     file.traits.write_concurrency = static_cast<unsigned>(random.between(1, 3));
+  file.is_read_only = random.chance(200);
   return file;
 }
 
@@ -85,7 +86,8 @@ std::string Plan::describe() const {
   for (const FilePlan& file : files)
     text += std::string("; ") + kNames[static_cast<int>(file.model)] + " frames, pages of " +
             std::to_string(file.page_bytes) + ", store of " + std::to_string(file.store_bytes) +
-            ", view from " + std::to_string(file.view_offset) + ", fault safe " +
+            ", view from " + std::to_string(file.view_offset) + ", read-only " +
+            std::to_string(file.is_read_only) + ", fault safe " +
             std::to_string(file.traits.is_fault_safe) + ", read while written " +
             std::to_string(file.traits.can_read_while_written);
   return text;

@@ -14,7 +14,8 @@ struct FilePlan {
   FramesModel model = FramesModel::kShared;
   uint64_t page_bytes = 4096;
   uint64_t store_bytes = 0;
-  uint64_t view_offset = 0;  // of the first view
+  uint64_t view_offset = 0;   // of the first view
+  bool is_read_only = false;  // all views are: its bytes change in the store alone
   StoreTraits traits;
 };
 

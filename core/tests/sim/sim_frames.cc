@@ -120,6 +120,7 @@ int SimFrames::install_zeros(const Piece& piece, bool is_written) {
 }
 
 int SimFrames::overwrite(const Piece& piece, const std::byte* bytes) {
+  if (defect_ == Defect::kForgetsToOverwrite) return 0;
   if (is_private()) {
     check(piece, "overwrite of an empty piece");
     if (const int result = free({&piece, 1}); result != 0) return result;

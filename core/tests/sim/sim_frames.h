@@ -26,7 +26,8 @@ class SimFrames final : public os::Frames {
     kForgetsWrittenAtUnmap,
     kInstallsZeros,
     kForgetsToProtect,
-    kOverlooksWritten
+    kOverlooksWritten,
+    kForgetsToOverwrite
   };
 
   SimFrames(SimKernel& kernel, FramesModel model, uint64_t size_bytes)

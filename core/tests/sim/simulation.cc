@@ -166,8 +166,8 @@ void Simulation::open_file(const FilePlan& plan) {
   const Status added = engine_->add_cache(&cache);
   fibers_.require(added.ok(), "the least budget is enough for the cache");
   const uint64_t offset = std::min(plan.view_offset, plan.store_bytes / 2 / 4096 * 4096);
-  const Status mapped =
-      map_view(file, offset, plan.store_bytes - offset, plan.store_bytes - offset, true);
+  const uint64_t bytes = plan.store_bytes - offset;
+  const Status mapped = map_view(file, offset, bytes, bytes, !plan.is_read_only);
   fibers_.require(mapped.ok(), "the first view is mapped");
 }
 
