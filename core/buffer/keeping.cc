@@ -85,6 +85,7 @@ void Keeping::step() {
   OC_CHECK(policy_ != nullptr);  // begin() comes first
   const uint64_t now_ns = os::now_ns();
   hear_news();
+  if (has_missed_some_ && now_ns - looked_at_memory_ns_ >= kLookNs) look_at_memory();
   if (now_ns - looked_after_ns_ >= kPeriodNs) {
     looked_after_ns_ = now_ns;
     look_after_members();
@@ -101,7 +102,7 @@ void Keeping::look_after_members() {
     const Member::FilesLock lock(member_, Member::FilesLock::Patience::kNone);
     has_one_ended = lock.is_held() && member_.clear_dead();
   }
-  if (board.has_untold_pages.exchange(0) != 0) look_at_memory();
+  if (board.has_untold_pages.exchange(0) != 0) has_missed_some_ = true;
   if (has_one_ended) tell_of_room();
 }
 
@@ -182,22 +183,32 @@ Keeping::Known* Keeping::find(uint64_t page, uint64_t* first) {
 
 void Keeping::hear_news() {
   Board& board = member_.board();
-  bool is_some_lost = false;
   for (uint32_t i = 0; i < board.members_end.load(); ++i) {
     MemberRecord& m = board.members[i];
     const uint64_t end = m.news_end.load(std::memory_order_seq_cst);
     uint64_t& read = news_read_[i];
     if (m.has_lost_news.exchange(0) != 0 || end - read > MemberRecord::kNews) {
-      is_some_lost = true;
+      has_missed_some_ = true;
       read = end - std::min<uint64_t>(end, MemberRecord::kNews);
     }
-    // One that is being written just now is read when its place comes round again.
     for (; read < end; ++read) {
       const News news(m.news[read % MemberRecord::kNews].exchange(0));
+      if (news.bits() == 0 && must_wait_for_news(i, end - read)) break;
+      gap_since_ns_[i] = 0;
       if (news.bits() != 0) learn(news.first_page(), news.count(), news.is_guess());
     }
   }
-  if (is_some_lost) look_at_memory();
+}
+
+// The next news are being written just now, by a thread that the kernel has stopped for a moment,
+// or that was killed there.
+bool Keeping::must_wait_for_news(uint32_t member, uint64_t waiting) {
+  OC_CHECK(member < kMembersMax);
+  if (waiting >= MemberRecord::kNews / 2) return false;
+  const uint64_t now_ns = os::now_ns();
+  uint64_t& since_ns = gap_since_ns_[member];
+  if (since_ns == 0) since_ns = now_ns;
+  return now_ns - since_ns < kPeriodNs;
 }
 
 void Keeping::learn(uint64_t first_page, uint64_t count, bool is_guess) {
@@ -228,7 +239,10 @@ void Keeping::learn(uint64_t first_page, uint64_t count, bool is_guess) {
 // What is in memory and was not told. What was told and is not there any more leaves when the
 // policy chooses it.
 void Keeping::look_at_memory() {
+  constexpr uint32_t kStretches = 256;  // between two times to hear news, or they would be too many
   looked_at_memory_ns_ = os::now_ns();
+  has_missed_some_ = false;
+  uint32_t stretches = 0;
   const auto end = static_cast<off_t>(member_.board().next_page.load() * kPage);
   for (off_t at = 0; at < end;) {
     const off_t from = ::lseek(member_.frames_fd(), at, SEEK_DATA);
@@ -236,6 +250,7 @@ void Keeping::look_at_memory() {
     at = ::lseek(member_.frames_fd(), from, SEEK_HOLE);
     if (at < 0) return;
     learn(static_cast<uint64_t>(from) / kPage, static_cast<uint64_t>(at - from) / kPage, false);
+    if (++stretches % kStretches == 0) hear_news();
   }
 }
 

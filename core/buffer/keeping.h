@@ -39,6 +39,9 @@ class Keeping {
 
  private:
   static constexpr uint32_t kNone = 0xFFFFFFFF;
+  // To look at all memory costs a system call for every stretch of pages: so long between two, if
+  // there are other pages that can leave.
+  static constexpr uint64_t kLookNs = 1'000'000'000;
   // A file's pages, as this process knows them.
   struct Known {
     uint32_t index = 0;  // of the board
@@ -55,6 +58,7 @@ class Keeping {
   void forget(uint32_t index);
   Known* find(uint64_t page, uint64_t* first);
   void hear_news();
+  bool must_wait_for_news(uint32_t member, uint64_t waiting);
   void learn(uint64_t first_page, uint64_t count, bool is_guess);
   void look_at_memory();
   void make_room();
@@ -69,6 +73,8 @@ class Keeping {
   std::vector<uint32_t> free_;
   uint32_t frames_used_ = 0;  // once
   std::array<uint64_t, kMembersMax> news_read_{};
+  std::array<uint64_t, kMembersMax> gap_since_ns_{};  // the next of them is not there; 0: it is
+  bool has_missed_some_ = false;  // pages are in memory of which nobody told, or told in vain
   uint64_t capacity_ = 0;
   uint64_t looked_after_ns_ = 0, looked_at_memory_ns_ = 0;
   std::atomic<uint32_t> is_ending_{0};
