@@ -128,9 +128,9 @@ class Frames {
   virtual int install_zeros(const Piece& piece, bool is_written) = 0;
   // Stores bytes in the frames; no view shows them yet. REQUIRES: can_share().
   virtual int deposit(uint64_t offset, std::span<const std::byte> bytes) = 0;
-  // Replaces the bytes of a piece that is in memory. A touch meanwhile finds old bytes, new ones, or
-  // faults. -errno: some are old, or not there any more. Frames that can share use the offset only.
-  // REQUIRES: no view can write it.
+  // Replaces the bytes of a piece that is in memory. A touch meanwhile finds old bytes, new ones,
+  // or faults. -errno: some are old, or not there any more. Frames that can share use the offset
+  // only. REQUIRES: no view can write it.
   virtual int overwrite(const Piece& piece, const std::byte* bytes) {
     OC_ASSERT(can_share());
     return deposit(piece.offset, {bytes, piece.size_bytes});

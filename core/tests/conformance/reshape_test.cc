@@ -10,120 +10,14 @@
 #include <thread>
 #include <vector>
 
-#include "core/os/address_space.h"
-#include "core/runtime/runtime_impl.h"
-#include "core/tests/conformance/faulty_store.h"
-#include "core/tests/conformance/mechanism.h"
+#include "core/tests/conformance/lent.h"
 
 namespace outcore {
 namespace {
 
 using namespace scene;
-using Lent = Runtime::Impl::Lent;
 
-constexpr uint64_t kThreads = 3;
-
-class ReshapeOf : public OnMechanism {
- protected:
-  // Every 4 KiB contains a word that threads add to; the rest is the pattern.
-  static constexpr uint64_t kWordAt = 1024;
-
-  void SetUp() override {
-    ASSERT_NO_FATAL_FAILURE(OnMechanism::SetUp());
-    if (IsSkipped()) return;
-    impl_ = Runtime::Impl::start(options()).value();
-    store_ = std::make_shared<FaultyStore>(pattern(data_bytes()));
-    added_ = std::vector<std::atomic<uint64_t>>(data_bytes() / 4096);
-    addresses_ = os::reserve_addresses(data_bytes(), page_bytes()).value();
-  }
-  void TearDown() override {
-    if (impl_ == nullptr) return;
-    stop_threads();
-    for (auto& region : regions_) EXPECT_TRUE(impl_->unmap(*region, false).ok());
-    regions_.clear();
-    os::release_addresses(addresses_, data_bytes());
-  }
-
-  uint64_t pages() const { return data_bytes() / page_bytes(); }
-  // Maps the whole store at the lent addresses; shows its first `shown_bytes`.
-  Region::Impl& take(uint64_t shown_bytes, std::shared_ptr<Store> store = nullptr,
-                     Access access = Access::kReadWrite) {
-    MapOptions options = map_options(access);
-    options.size_bytes = shown_bytes;
-    options.advice = Advice::kRandom;
-    const Lent lent{addresses_, data_bytes(), data_bytes()};
-    const std::shared_ptr<Store> shown = store != nullptr ? std::move(store) : store_;
-    auto region = impl_->map(shown, shown->uri(), options, &lent);
-    EXPECT_TRUE(region.ok()) << region.message();
-    regions_.push_back(std::move(region).value());
-    return *regions_.back();
-  }
-  // Removes the bytes [from, to); the part behind them, if any, becomes a region of its own.
-  Status cut(Region::Impl& region, uint64_t from, uint64_t to) {
-    std::unique_ptr<Region::Impl> right;
-    std::byte* const start = region.view->address;
-    const uint64_t offset = region.view->offset;
-    const Status s = impl_->cut(region, from, to, &right, [&] {
-      if (from == to) return;
-      // As a program does when it maps something else there.
-      ASSERT_EQ(::mmap(start + from, to - from, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0),
-                start + from);
-      expect_stored(offset + from, offset + to);
-    });
-    if (right != nullptr) regions_.push_back(std::move(right));
-    return s;
-  }
-  // REQUIRES: no thread adds to these bytes.
-  void expect_stored(uint64_t from, uint64_t to) {
-    for (uint64_t at = from; at < to; at += 4096) {
-      uint64_t word = 0, before = 0;
-      const Bytes expected = pattern(8, at + kWordAt);
-      std::memcpy(&before, expected.data(), sizeof before);
-      std::memcpy(&word, store_->bytes().data() + at + kWordAt, sizeof word);
-      ASSERT_EQ(word - before, added_[at / 4096].load()) << "at " << at;
-      ASSERT_EQ(store_->bytes()[at], byte_at(at)) << "at " << at;
-    }
-  }
-  void add(uint64_t at) {
-    auto* word = reinterpret_cast<uint64_t*>(addresses_ + at / 4096 * 4096 + kWordAt);
-    added_[at / 4096].fetch_add(1, std::memory_order_relaxed);
-    __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
-    const auto* first = reinterpret_cast<const uint8_t*>(addresses_ + at / 4096 * 4096);
-    wrong_ += std::byte{__atomic_load_n(first, __ATOMIC_RELAXED)} != byte_at(at / 4096 * 4096);
-  }
-  // Starts threads that add to any bytes for which `is_theirs`, until stop_threads().
-  template <typename F>
-  void start_threads(const F& is_theirs) {
-    is_over_ = false;
-    for (uint64_t t = 0; t < kThreads; ++t)
-      threads_.emplace_back([this, t, is_theirs] {
-        for (uint64_t x = (t + 1) * 0x9E3779B97F4A7C15ull; !is_over_;) {
-          x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-          if (const uint64_t at = x % data_bytes(); is_theirs(at)) add(at), ++touches_;
-        }
-      });
-  }
-  // Waits until every thread has touched many bytes since the call.
-  void let_them_touch(uint64_t touches = 300) {
-    for (const uint64_t until = touches_ + touches; touches_ < until;) std::this_thread::yield();
-  }
-  void stop_threads() {
-    is_over_ = true;
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-    EXPECT_EQ(wrong_, 0u);
-  }
-
-  std::shared_ptr<Runtime::Impl> impl_;
-  std::shared_ptr<FaultyStore> store_;
-  std::byte* addresses_ = nullptr;
-  std::vector<std::unique_ptr<Region::Impl>> regions_;
-  std::vector<std::atomic<uint64_t>> added_;
-  std::vector<std::thread> threads_;
-  std::atomic<bool> is_over_{false};
-  std::atomic<uint64_t> touches_{0}, wrong_{0};
-};
+class ReshapeOf : public OnLentAddresses {};
 OUTCORE_ON_ALL_MECHANISMS(ReshapeOf);
 
 TEST_P(ReshapeOf, WhatIsCutOutIsStoredAndTheRestGoesOn) {
@@ -307,66 +201,6 @@ TEST_P(ReshapeOf, BytesThatChangeInTheStoreAreSeenAtOnce) {
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(stale, 0u);
   EXPECT_EQ(wrong_, 0u);
-}
-
-// Nothing leaves memory for it: pages that are there are read again, or some of their bytes.
-TEST_P(ReshapeOf, BytesThatAreOverwrittenInTheStoreAreReadAgain) {
-  constexpr uint64_t kWords = 4, kStep = 3000, kVersions = 200;
-  const uint64_t from = 2 * page_bytes() + 100, words_end = from + (kWords - 1) * kStep + 4;
-  std::atomic<uint64_t> version{0};
-  const auto put = [&](uint32_t v) {
-    for (uint64_t i = 0; i < kWords; ++i)
-      std::memcpy(store_->bytes().data() + from + i * kStep, &v, sizeof v);
-  };
-  put(0);
-  Region::Impl& region = take(data_bytes(), nullptr, Access::kReadOnly);
-  std::atomic<uint64_t> stale{0}, wrong{0}, reads{0};
-  std::vector<std::thread> readers;
-  for (uint64_t t = 0; t < kThreads; ++t)
-    readers.emplace_back([&, t] {
-      for (uint64_t i = t; !is_over_; ++i) {
-        const uint64_t least = version, at = from + i % kWords * kStep;
-        const auto* word = reinterpret_cast<const uint32_t*>(addresses_ + at);
-        const uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
-        stale += seen < least || seen > kVersions;
-        const uint64_t other = (at / 4096 + i % 3) * 4096 + 4088;
-        const auto* byte = reinterpret_cast<const uint8_t*>(addresses_ + other);
-        wrong += std::byte{__atomic_load_n(byte, __ATOMIC_RELAXED)} != byte_at(other);
-        ++reads;
-      }
-    });
-  for (uint32_t v = 1; v < kVersions; ++v) {
-    for (const uint64_t until = reads + 20; reads < until;) std::this_thread::yield();
-    const Status s = impl_->overwrite(*region.cache, from, words_end - from, [&] { put(v); });
-    ASSERT_TRUE(s.ok()) << s.message();
-    version = v;
-    if (v == kVersions / 2) {
-      EXPECT_EQ(region.cache->counters.sum().evictions, 0u);
-      ASSERT_TRUE(impl_->engine->evict(*region.cache, 0, pages()).ok());
-      EXPECT_NE(region.cache->counters.sum().evictions, 0u);
-    }
-  }
-  is_over_ = true;
-  for (std::thread& reader : readers) reader.join();
-  EXPECT_EQ(stale, 0u);
-  EXPECT_EQ(wrong, 0u);
-}
-
-// Written pages are stored first, and leave.
-TEST_P(ReshapeOf, BytesThatAreOverwrittenBesideWrittenOnesKeepThem) {
-  Region::Impl& region = take(data_bytes());
-  const uint64_t at = page_bytes() + 8;
-  for (uint64_t i = 0; i < 3; ++i) add(page_bytes() * i);
-  const uint64_t value = 77;
-  const Status s = impl_->overwrite(*region.cache, at, sizeof value, [&] {
-    std::memcpy(store_->bytes().data() + at, &value, sizeof value);
-  });
-  ASSERT_TRUE(s.ok()) << s.message();
-  EXPECT_EQ(*reinterpret_cast<const uint64_t*>(addresses_ + at), value);
-  add(page_bytes());
-  ASSERT_TRUE(impl_->unmap(region, false).ok());
-  regions_.clear();
-  expect_stored(0, data_bytes());
 }
 
 TEST_P(ReshapeOf, AFileThatIsHandedBackIsTheKernelsUnderItsThreads) {
