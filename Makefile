@@ -39,7 +39,7 @@ bench-tuning:  ## default settings beside the best by hand and mmap (root, an ho
 bench-papers:  ## the papers' experiments at a small size (root, 30 minutes; OPTIONS=--quick: 12)
 	@tools/bench_papers.sh $(OPTIONS)
 
-bench-far:  ## far memory beside network, servers, swap (root, 20 minutes; OPTIONS=--quick: 4)
+bench-far:  ## far memory beside network, servers, swap (root, 30 minutes; OPTIONS=--quick: 6)
 	@tools/bench_far.sh $(OPTIONS)
 
 bench-arrays:  ## named arrays beside HDF5, NetCDF, PnetCDF, ADIOS (30 minutes; OPTIONS=--quick: 2)

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 
 import delay
 import engines
-import figure
 import floors
 import judge
-from engines import Failed
+import local_memory
+from bench_command import Failed
 from judge import MIB, Verdict
-from runs import say
 
 READERS, FAR_SECONDS = 4, 0.005
-SHARES, SHARES_QUICK = (8, 20, 40, 60, 80, 100), (8, 50, 100)
-PAGES, PAGES_QUICK = ("4k", "16k", "64k", "256k", "1M"), ("4k", "64k", "1M")
 
 
 @dataclass
@@ -77,35 +74,6 @@ def stream(context, _figures):
                           "--budget", "8%", "--passes", context.scale(3, 2),
                           store=context.engines.redis_uri("stream"))
     return [judge.stream(lines, echo, 0.08)]
-
-
-def stream_table(context, figures):
-    """Times of COPY and TRIAD over those in plain memory, by local share and page size."""
-    size = ["--size", context.scale("144M", "24M"), "--passes", 2]
-    dram = context.bench("stream-table", "stream", *size, memory="dram")
-    times, verdicts = {"copy": {}, "triad": {}}, []
-    for page in context.scale(PAGES, PAGES_QUICK):
-        slowest = {}
-        for share in context.scale(SHARES, SHARES_QUICK):
-            try:
-                (line,) = context.bench("stream-table", "stream", *size, "--page", page,
-                                        "--budget", f"{share}%", repeats=1,
-                                        store=context.engines.redis_uri("stream-table"))
-            except Failed as why:  # a budget of too few such pages
-                say(f"  stream-table: pages of {page}, {share} % local: {why}")
-                continue
-            for kernel, of_page in times.items():
-                slower = judge.median(dram, f"{kernel}_mean_mib_s") / line[f"{kernel}_mean_mib_s"]
-                of_page.setdefault(f"pages of {page}", []).append((share, slower))
-                slowest[kernel] = max(slower, slowest.get(kernel, 0))
-        told = ", ".join(f"{kernel} {slower:.0f} x" for kernel, slower in slowest.items())
-        verdicts.append(Verdict(f"STREAM, pages of {page}, at its slowest", f"{told} dram", "-",
-                                ""))
-    for kernel, curves in times.items():
-        path = f"{figures}/stream-{kernel}.png"
-        figure.draw(path, f"STREAM {kernel.upper()}: far memory against plain memory", curves)
-        say(f"  stream-table: {path}")
-    return verdicts
 
 
 def jacobi(context, _figures):
@@ -195,6 +163,18 @@ ROWS = [
     Row("failover", "a sort on a cluster whose first master is killed", failover),
     Row("rbd-bytes", "random byte writes on Ceph: what is sent", rbd_bytes),
     Row("swap", "STREAM and Jacobi with 15 % local, beside swap on the disk", swap),
-    Row("stream-table", "STREAM by local share and page size, as DLM's figures 6 and 7",
-        stream_table),
+    # One thread: DLM's programs are sequential.
+    *(Row(name, f"{title} by local share and page size, as DLM's {place}",
+          local_memory.table(name, title, workload, options, keys))
+      for name, title, place, workload, options, keys in (
+          ("stream-table", "STREAM", "figures 6 and 7", "stream",
+           ("--size 144M --passes 2", "--size 24M --passes 2"), local_memory.STREAM_KEYS),
+          ("jacobi-table", "Himeno", "figure 11", "jacobi",
+           ("--size 96M --passes 2 --threads 1", "--size 24M --passes 2 --threads 1"), None),
+          ("is-table", "NPB IS", "figure 9", "is",
+           ("--class A --passes 2 --threads 1", "--class A --passes 1 --threads 1"), None),
+          ("cg-table", "NPB CG", "figure 10", "cg",
+           ("--class A --passes 2 --threads 1", "--class A --passes 1 --threads 1"), None),
+          ("ft-table", "NPB FT", "figure 8", "ft",
+           ("--size 80M --passes 1 --threads 1", "--class W --passes 1 --threads 1"), None))),
 ]

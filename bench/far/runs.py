@@ -1,16 +1,12 @@
 """Runs: programs of ours on far memory, each to its end, and the lines that they print."""
 
-import json
-import os
-import signal
-import subprocess
 import sys
 from dataclasses import dataclass, field
 
-from engines import Engines, Failed
+import bench_command
+from engines import Engines
 
 MIB = 2**20
-SECONDS_MAX = 900  # of one command
 NONE = {"data_bytes": 0, "budget_bytes": 0, "threads": 1, "processes": 1, "page_bytes": 4096,
         "p50_us": 0, "p99_us": 0, "peak_bytes": 0, "fills": 0, "read_bytes": 0, "written_bytes": 0,
         "limited": False, "stopped": False, "checked": True, "store": "", "device": "network"}
@@ -31,60 +27,29 @@ class Context:
     def scale(self, full, quick):
         return quick if self.is_quick else full
 
-    def environment(self):
-        """As it is outside, without what would change Outcore's defaults."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("OUTCORE_")}
-        return {**kept, "REDISCLI_AUTH": self.engines.password, "OUTCORE_CONFIG": ""}
-
-    def run(self, words, while_it_runs=None, **environment):
+    def run(self, words, while_it_runs=None, **variables):
         """Its output. ``while_it_runs(process)`` may disturb it."""
-        with subprocess.Popen([str(w) for w in words], env={**self.environment(), **environment},
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as process:
-            try:
-                if while_it_runs is not None:
-                    while_it_runs(process)
-                output, errors = process.communicate(timeout=SECONDS_MAX)
-            except subprocess.TimeoutExpired:
-                _end(process)
-                raise Failed(f"{words[0]} took more than {SECONDS_MAX} s") from None
-            except BaseException:
-                _end(process)
-                raise
-        if process.returncode != 0:
-            said = (errors.strip().splitlines() or [f"status {process.returncode}"])[-1]
-            raise Failed(said)
-        return output
+        return bench_command.run(words, while_it_runs, **self._variables(), **variables)
 
     def bench(self, row, workload, *options, memory="outcore", store=None, repeats=None,
               while_it_runs=None):
         """The lines of the runs of `outcore bench`."""
-        words = [f"{self.programs}/outcore", "bench", workload, "--json", "--memory", memory,
-                 "--dir", self.folder, "--repeat", repeats or self.repeats, *options]
-        if store is not None:
-            words += ["--store", store]
-        lines = []
-        for text in self.run(words, while_it_runs).splitlines():
-            line = json.loads(text)
+        words = ["--memory", memory, "--dir", self.folder, "--repeat", repeats or self.repeats,
+                 *options, *(("--store", store) if store is not None else ())]
+        lines = bench_command.lines_of(f"{self.programs}/outcore", workload, *words,
+                                       while_it_runs=while_it_runs, **self._variables())
+        for line in lines:
             line["row"] = row
-            lines.append(line)
             self.see(line)
         return lines
+
+    def _variables(self):
+        return {"REDISCLI_AUTH": self.engines.password}
 
     def tell(self, row, workload, memory, seconds, rate, unit, **more):
         """A line of a program that is no benchmark of the command's."""
         self.see({**NONE, "row": row, "workload": workload, "memory": memory,
                   "seconds": max(seconds, 1e-9), "rate": rate, "unit": unit, **more})
-
-
-def _end(process):
-    """Swap that it switched on must go: it gets time for that."""
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(timeout=60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-    process.communicate()
 
 
 def describe(line):
@@ -96,7 +61,7 @@ def describe(line):
         if line["unit"] == "MiB/s" or line["rate"] < 1e4:
             scale, sign = 1, ""
         words.append(f"{line['rate'] / scale:.{1 if sign else 0}f} {sign}{line['unit']}")
-    if line["page_bytes"] != 4096:
+    if line["page_bytes"] not in (0, 4096):  # 0: it was stopped
         words.append(f"pages of {line['page_bytes'] >> 10} KiB")
     if line["budget_bytes"] and line["memory"] == "outcore":
         words.append(f"{line['budget_bytes'] / line['data_bytes']:.0%} local")

@@ -9,14 +9,14 @@ import os
 import signal
 import sys
 
-import floors
-from engines import Engines, Failed
-from judge import Verdict
-from rows import ROWS
-from runs import Context, describe, say
-
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import floors  # noqa: E402
 import table_options  # noqa: E402
+from bench_command import Failed  # noqa: E402
+from engines import Engines  # noqa: E402
+from judge import Verdict  # noqa: E402
+from rows import ROWS  # noqa: E402
+from runs import Context, describe, say  # noqa: E402
 
 NAMES = [row.name for row in ROWS]
 

@@ -12,13 +12,14 @@ import json
 import math
 import os
 import statistics
-import subprocess
 import sys
 
 from rows import ROWS
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import bench_command  # noqa: E402
 import table_options  # noqa: E402
+from bench_command import Failed  # noqa: E402
 
 PAGES = ("4k", "16k", "64k", "256k", "1M")
 READAHEADS = ("0", "2M")
@@ -28,24 +29,17 @@ DEFAULT = {}
 RIVALS = ("mmap", "mmap-random")
 
 
-class Wrong(Exception):
-    """A run failed: its message."""
-
-
 def run(options, row, memory, setting):
     """One run in its own process and cgroup: its line of JSON; None: it did not end in time."""
-    command = [options.outcore, "bench", row.workload, *row.options, "--memory", memory, "--json",
-               "--keep", "--dir", options.folder, "--limit", str(LIMIT_SECONDS)]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("OUTCORE_")}
+    words = [*row.options, "--memory", memory, "--keep", "--dir", options.folder, "--limit",
+             LIMIT_SECONDS]
+    variables = {}
     for name, value in setting.items():
         if name in ("readahead", "fetch"):
-            environment[f"OUTCORE_{name.upper()}"] = value
+            variables[f"OUTCORE_{name.upper()}"] = value
         else:
-            command += [f"--{name}", value]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Wrong(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it failed")
-    found = json.loads(done.stdout.splitlines()[-1])
+            words += [f"--{name}", value]
+    (found,) = bench_command.lines_of(options.outcore, row.workload, *words, **variables)
     return None if found.get("stopped") else found
 
 
@@ -61,7 +55,7 @@ def sweep(options, row, see):
         nonlocal best, best_rate
         try:
             rate = rate_of(run(options, row, "outcore", setting))
-        except Wrong as error:  # a page too large for the budget, say
+        except Failed as error:  # a page too large for the budget, say
             see(row, setting, str(error))
             return
         see(row, setting, f"{rate:.4g}")
@@ -72,7 +66,7 @@ def sweep(options, row, see):
         for readahead in READAHEADS:
             attempt({"page": page, "readahead": readahead, "fetch": "page"})
     if best is None:
-        raise Wrong("no setting works")
+        raise Failed("no setting works")
     by_hand = best
     for policy in POLICIES:
         attempt({**by_hand, "policy": policy})
@@ -95,7 +89,7 @@ def measure(options, row, see):
                                       *((rival, rival, {}) for rival in RIVALS)):
             try:
                 found = run(options, row, memory, setting)
-            except Wrong:
+            except Failed:
                 if name in RIVALS:
                     continue  # graph-construct has one mmap only
                 raise
@@ -141,7 +135,7 @@ def main(arguments):
     for row in rows:
         try:
             results.append(measure(options, row, see))
-        except Wrong as error:
+        except Failed as error:
             print(f"bench-tuning: {row.name}: {error}", file=sys.stderr)
             is_whole = False
             continue

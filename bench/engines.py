@@ -15,14 +15,12 @@ import subprocess
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from bench_command import Failed
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 SECONDS_MAX = 60  # until an engine has started
 NODE_TIMEOUT_MS = 2000  # of a cluster: after so long a master is taken for dead
 SLOTS = 16384
-
-
-class Failed(Exception):
-    """A row cannot be measured; the text says why, in one line."""
 
 
 def becomes(is_true, what, seconds_max=SECONDS_MAX):
