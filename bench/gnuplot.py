@@ -32,6 +32,8 @@ def draw_bars(path, title, axis, unit, groups, is_log=False):
     script = [STYLE.format(size="760,340", title=title, axis=axis, unit=unit), BARS,
               "set logscale y\nset yrange [0.5:*]" if is_log else "set yrange [0:*]",
               "$runs << EOD", "label " + " ".join(f'"{name}"' for name in names)]
+    if max(max(heights.values()) for heights in groups.values()) >= 1e4:
+        script.insert(2, "set format y '%.1s %c'")
     script += [f'"{label}" ' + " ".join(f"{heights.get(name, 0):.6g}" for name in names)
                for label, heights in groups.items()]
     plots = [f"$runs using {i}:xtic(1) title columnheader lc rgb '{colour}'"

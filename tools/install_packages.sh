@@ -1,6 +1,6 @@
 #!/bin/bash
-# install_packages.sh GROUP… : installs what is missing; build, test, engines, bench, demo, docs,
-# qemu, programs, mpi, clean-root, rivals-LIBRARY (Debian 12).
+# install_packages.sh GROUP… : installs what is missing; build, test, redis, engines, bench, demo,
+# docs, qemu, programs, mpi, clean-root, rivals-LIBRARY (Debian 12).
 # Asks apt only when something is missing; then it needs root or sudo.
 set -euo pipefail
 
@@ -17,8 +17,10 @@ packages_of() {
     echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox
     echo libopenmpi-dev openmpi-bin libcereal-dev tmux
     ;;
+  redis) echo redis-server ;;
   engines) # whose servers the tests of their stores start
-    echo redis-server openssl openssh-server iproute2 ceph-mon ceph-osd ceph-common
+    packages_of redis
+    echo openssl openssh-server iproute2 ceph-mon ceph-osd ceph-common
     ;;
   bench) echo util-linux e2fsprogs mount gnuplot-nox libhiredis-dev ;;
   demo) echo util-linux ;;
@@ -42,7 +44,8 @@ packages_of() {
   rivals-adios2) echo python3-pip ;;
   *)
     echo "install_packages.sh: '$1' is no group:" \
-      "build, test, engines, bench, demo, docs, qemu, programs, mpi, clean-root, rivals-LIBRARY" >&2
+      "build, test, redis, engines, bench, demo, docs, qemu, programs, mpi, clean-root," \
+      "rivals-LIBRARY" >&2
     return 2
     ;;
   esac
@@ -73,8 +76,8 @@ run_apt() {
 missing=()
 wanted=()
 if (($# == 0)); then
-  echo "usage: install_packages.sh GROUP…, of build, test, engines, bench, demo, docs, qemu," \
-    "programs, mpi, clean-root, rivals-LIBRARY" >&2
+  echo "usage: install_packages.sh GROUP…, of build, test, redis, engines, bench, demo, docs," \
+    "qemu, programs, mpi, clean-root, rivals-LIBRARY" >&2
   exit 2
 fi
 for group in "$@"; do

@@ -6,120 +6,104 @@ import json
 import os
 import pathlib
 import platform
-import subprocess
 import sys
 from collections import Counter
 
-from experiments import EXPERIMENTS
-from verdict import judge
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from bench_command import Failed  # noqa: E402
+from experiments import DISK, EXPERIMENTS, FAR  # noqa: E402
+from sections import section_of  # noqa: E402
 
-PLOT = """set terminal pngcairo size 760,340 noenhanced font 'sans,10'
-set title "{title}"
-set ylabel '{unit}'
-set xlabel "{axis}"
-set style data histograms
-set style histogram clustered gap 1
-set style fill solid 0.85 border -1
-set boxwidth 0.9
-set yrange [0:*]
-set grid ytics lc '#dddddd'
-set key outside right top Left reverse
-set border 3
-set tics nomirror
-$runs << EOD
-{rows}
-EOD
-plot {plots}
-"""
-COLOURS = {"outcore": "#1f6fb4", "mmap": "#d98d2b", "mmap-random": "#7a9e3d", "direct": "#888888"}
-
-
-def draw(path, experiment, lines):
-    memories = list(lines[0].rates)
-    rows = ["point " + " ".join(memories)]
-    rows += [f'"{line.point}" ' + " ".join(f"{line.rates.get(m, 0):.6g}" for m in memories)
-             for line in lines]
-    plots = ", ".join(f"$runs using {i}:xtic(1) title columnheader lc rgb '{COLOURS[m]}'"
-                      for i, m in enumerate(memories, 2))
-    script = PLOT.format(title=experiment.title, unit=lines[0].unit, axis=experiment.axis,
-                         rows="\n".join(rows), plots=plots)
-    drawn = subprocess.run(["gnuplot", "-d"], input=script.encode(), capture_output=True,
-                           check=False)
-    if drawn.returncode != 0 or not drawn.stdout.startswith(b"\x89PNG"):
-        said = drawn.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-        raise SystemExit(f"bench-papers: gnuplot cannot draw {path}: {said[-1]}")
-    path.write_bytes(drawn.stdout)
+BESIDE_MMAP = (
+    "each run in a process and a memory cgroup of its own, with the same memory for all, default "
+    "settings, and a verified answer; {machine}. \"ratio\" is Outcore's rate over that of the best "
+    "rival (or of the one the paper names), \"over mmap\" over mmap without advice, which is the "
+    "papers' rival; a run that did not end in {limit} s is \"stopped\".")
+# How the runs of a paper were made.
+HOW = {
+    "DLM": (
+        "programs of one thread, as theirs, each run in a process and a memory cgroup of its own "
+        "with the local share of its data as budget, and with a verified answer; {machine}. Far "
+        "memory is one Redis server, which is reached by TCP on the same machine and works on the "
+        "same processors. \"outcore\" has default settings, with pages of 4 KiB; \"outcore, "
+        "64 KiB\" has pages of that size; \"plain memory\", dram, is without limit. With 100 % "
+        "some frames are kept free, so that pages still leave. More page sizes are rows of "
+        "`make bench-far`. A run that did not end in {limit} s is \"stopped\"."),
+    "NVMalloc": (
+        "each run in processes and a memory cgroup of its own, default settings but for what is "
+        "said, and a verified answer; {machine}; checkpoints on a disk. The paper's figures are "
+        "from the slides of its talk. \"outcore, parts\" gives each process a part of the budget, "
+        "where \"outcore\" has one buffer for all; \"dram\" is without limit, with a copy of B in "
+        "each process. Quicksort of several processes is not measured yet."),
+}
 
 
-def number(rate):
-    if rate == 0:
-        return "stopped"
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if rate >= size:
-            return f"{rate / size:.3g} {unit}"
-    return f"{rate:.3g}"
-
-
-def table_of(experiment, lines):
-    memories = list(lines[0].rates)
-    yield f"| {experiment.axis} | " + " | ".join(memories) + " | over mmap | ratio | |"
-    yield "| --- |" + " ---: |" * len(memories) + " ---: | ---: | --- |"
-    for line in lines:
-        asked = ""
-        if line.is_asked:
-            asked = f"{experiment.asked:g} asked: {'met' if line.is_met else '**not met**'}"
-        ratio = f"{line.ratio:.2f} x {line.rival}" if line.ratio else "all others stopped"
-        plain = line.rates.get("mmap", 0)
-        over_plain = f"{line.rates['outcore'] / plain:.2f}" if plain else ""
-        yield (f"| {line.point} | " + " | ".join(number(line.rates[m]) for m in memories)
-               + f" | {over_plain} | {ratio} | {asked} |")
-
-
-def section_of(experiment, lines, picture):
+def markdown_of(experiment, section, picture):
     yield f"## {experiment.title}"
     yield ""
     yield f"Paper, {experiment.place}: {experiment.claim}. {experiment.words}"
     yield ""
-    yield f"![{experiment.title}: {', '.join(lines[0].rates)}]({picture})"
+    if section.draw is not None:
+        yield f"![{experiment.title}: {section.names}]({picture})"
+        yield ""
+    yield f"{section.caption}, `outcore bench {experiment.workload} {experiment.options}`:"
     yield ""
-    yield f"{lines[0].unit}, `outcore bench {experiment.workload} {experiment.options}`:"
-    yield ""
-    yield from table_of(experiment, lines)
+    yield f"| {' | '.join(section.head)} |".replace("|  |", "| |")
+    yield "| --- |" + " ---: |" * (len(section.head) - 2) + " --- |"
+    for row in section.rows:
+        yield f"| {' | '.join(row)} |"
     yield ""
 
 
-def device_of(run):
-    device = run["device"]
+def device_of(runs):
+    devices = list(dict.fromkeys(run["device"] for run in runs if run.get("device")))
+    device = next((d for d in devices if d.startswith("zram")), devices[0] if devices else "")
     if not device.startswith("zram"):
-        return device
-    return (f"{device}, a disk in memory whose reads take some microseconds: what a fault costs "
+        return ""
+    return (f", {device}, a disk in memory whose reads take some microseconds: what a fault costs "
             "counts there as it does on no other device")
 
 
 def times_of(runs):
     """How often each point was measured, at least."""
-    counts = Counter((run["row"], run["point"], run["memory"]) for run in runs)
+    counts = Counter((run["row"], run["point"], run["column"], run.get("name")) for run in runs)
     least = min(counts.values())
     return "each run once" if least == 1 else f"the median of {least} runs"
 
 
 def page_of(paper, measured, folder):
-    runs = [run for _, lines in measured for run in lines]
+    fast = [run for e, lines in measured for run in lines if e.on not in (DISK, FAR)]
+    several = [run for e, lines in measured for run in lines if not e.repeats]
     name = paper.lower()
+    machine = (f"{os.cpu_count()} processors, Linux {platform.release().split('-')[0]}"
+               f"{device_of(fast)}; {times_of(several)}")
+    how = HOW.get(paper, BESIDE_MMAP).format(machine=machine, limit=measured[0][0].limit_seconds)
     yield f"# {paper}: its experiments, here"
     yield ""
-    yield ("Drawn by `make bench-papers`: each run in a process and a memory cgroup of its own, "
-           "with the same memory for all, default settings, and a verified answer; "
-           f"{os.cpu_count()} processors, Linux {platform.release().split('-')[0]}, "
-           f"{device_of(runs[0])}; {times_of(runs)}. \"ratio\" is Outcore's rate over that of the "
-           "best rival (or of the one the paper names), \"over mmap\" over mmap without advice, "
-           "which is the papers' rival; a run that did not end in 40 s is \"stopped\".")
+    yield f"Drawn by `make bench-papers`: {how}"
     yield ""
     for experiment, found in measured:
-        lines = judge(experiment, found)
+        section = section_of(experiment, found)
         picture = f"{name}-{experiment.name}.png"
-        draw(folder / picture, experiment, lines)
-        yield from section_of(experiment, lines, picture)
+        if section.draw is not None:
+            section.draw(folder / picture)
+        yield from markdown_of(experiment, section, picture)
+
+
+def draw_pages(runs, folder):
+    for paper in dict.fromkeys(e.paper for e in EXPERIMENTS):
+        mine = [e for e in EXPERIMENTS if e.paper == paper]
+        measured = [(e, [r for r in runs if r["row"] == e.name]) for e in mine]
+        measured = [(e, found) for e, found in measured
+                    if any(r["column"] == "outcore" for r in found)]
+        if len(measured) < len(mine):
+            print(f"bench-papers: the page of {paper} stays: not all of its rows were measured",
+                  file=sys.stderr)
+            continue
+        page = folder / f"{paper.lower()}.md"
+        page.write_text("\n".join(page_of(paper, measured, folder)).rstrip() + "\n",
+                        encoding="utf-8")
+        print(page)
 
 
 def main(arguments):
@@ -129,19 +113,10 @@ def main(arguments):
         runs = [json.loads(line) for line in lines]
     folder = pathlib.Path(arguments[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for paper in dict.fromkeys(e.paper for e in EXPERIMENTS):
-        mine = [e for e in EXPERIMENTS if e.paper == paper]
-        measured = [(e, [r for r in runs if r["row"] == e.name]) for e in mine]
-        measured = [(e, found) for e, found in measured
-                    if any(r["memory"] == "outcore" for r in found)]
-        if len(measured) < len(mine):
-            print(f"bench-papers: the page of {paper} stays: not all of its rows were measured",
-                  file=sys.stderr)
-            continue
-        page = folder / f"{paper.lower()}.md"
-        page.write_text("\n".join(page_of(paper, measured, folder)).rstrip() + "\n",
-                        encoding="utf-8")
-        print(page)
+    try:
+        draw_pages(runs, folder)
+    except Failed as why:
+        raise SystemExit(f"bench-papers: {why}") from None
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""table: the experiments of the papers at a small size, by default settings, beside mmap.
+"""table: the experiments of the papers at a small size, beside mmap, plain memory and swap.
 
 tools/bench_papers.sh (`make bench-papers`) makes the device and names the paths. page.py draws the
 pages from the file of its runs.
@@ -7,76 +7,102 @@ pages from the file of its runs.
 
 import json
 import os
-import subprocess
+import signal
 import sys
 
-from experiments import EXPERIMENTS
-from verdict import judge, print_table
-
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import bench_command  # noqa: E402
 import table_options  # noqa: E402
+from bench_command import Failed  # noqa: E402
+from engines import Engines  # noqa: E402
+from experiments import EXPERIMENTS, FAR, FAST, is_ours, options_of  # noqa: E402
+from sections import print_section, section_of  # noqa: E402
+from verdict import columns_of  # noqa: E402
 
-LIMIT_SECONDS = 40
-
-
-class Wrong(Exception):
-    """A run failed: its message."""
-
-
-def run(options, experiment, point, memory):
-    """One run in its own process and cgroup: its line of JSON."""
-    command = [options.outcore, "bench", experiment.workload, *experiment.options.split(),
-               *point.options, "--memory", memory, "--json", "--keep", "--dir", options.folder,
-               "--limit", str(LIMIT_SECONDS)]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("OUTCORE_")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or ["it failed"]
-        raise Wrong(f"{' '.join(command[1:])}: {said[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
+REPEATS = 2  # of which all pages take half an hour
 
 
-def measure(options, experiment, see):
-    """All points, the memories in turns: lines of JSON with the experiment's and point's names."""
+def run(options, engines, experiment, point, column):
+    """One run in its own process and cgroup: its lines of JSON, most often one."""
+    words = [*experiment.options.split(), *point.options, "--dir",
+             options.folder if experiment.on == FAST else options.disk]
+    variables = {}
+    if experiment.shows != "figures":  # which are of Outcore alone
+        words += [*options_of(column), "--limit", experiment.limit_seconds]
+    if experiment.on == FAST:
+        words.append("--keep")  # the data is the same for the next run
+    if experiment.on == FAR and is_ours(column):
+        words += ["--store", engines.redis_uri(experiment.name)]
+        variables["REDISCLI_AUTH"] = engines.password
+    return bench_command.lines_of(options.outcore, experiment.workload, *words, **variables)
+
+
+def measure(options, engines, experiment, see):
+    """All points, the columns in turns: lines of JSON with the experiment's, point's and column's
+    names."""
+    without = set()
     for point in experiment.points:
-        for _ in range(options.repeats):
-            for memory in ("outcore", *experiment.rivals):
-                found = run(options, experiment, point, memory)
-                found["row"], found["point"] = experiment.name, point.label
-                see(found)
+        for _ in range(experiment.repeats or options.repeats):
+            for column in columns_of(experiment):
+                if column in without:
+                    continue
+                try:
+                    lines = run(options, engines, experiment, point, column)
+                except Failed as why:
+                    if column != "swap":
+                        raise
+                    # Not every disk can have swap.
+                    print(f"bench-papers: {experiment.name}: without swap: {why}", file=sys.stderr)
+                    without.add(column)
+                    continue
+                for line in lines:
+                    see({**line, "row": experiment.name, "point": point.label, "column": column})
+
+
+def describe(line):
+    start = f"  {line['row']} {line['point']}: {line['column']}: "
+    if "rate" not in line:
+        return f"{start}{line['name']}: {line['value']:.4g} {line['unit']}"
+    return start + ("stopped" if line["stopped"] else f"{line['rate']:.4g} {line['unit']}")
+
+
+def measure_all(options, wanted, engines):
+    """Whether every experiment could be measured."""
+    is_whole = True
+    for experiment in wanted:
+        runs = []
+
+        def see(line, runs=runs):
+            runs.append(line)
+            print(describe(line), file=sys.stderr, flush=True)
+            if options.json_file is not None:
+                with open(options.json_file, "a", encoding="utf-8") as lines:
+                    lines.write(json.dumps(line) + "\n")
+
+        try:
+            measure(options, engines, experiment, see)
+        except Failed as why:
+            print(f"bench-papers: {experiment.name}: {why}", file=sys.stderr)
+            is_whole = False
+            continue
+        print_section(experiment, section_of(experiment, runs))
+    return is_whole
 
 
 def main(arguments):
     options = table_options.parse(arguments, "bench-papers", (__doc__ or "").splitlines()[0],
                                   "each run once", [e.name for e in EXPERIMENTS],
-                                  ("folder", "outcore", "json-file"))
+                                  ("folder", "disk", "outcore", "json-file"), repeats=REPEATS)
     wanted = [e for e in EXPERIMENTS if not options.rows or e.name in options.rows]
     if options.list:
         print("\n".join(e.name for e in wanted))
         return 0
-    if options.folder is None or options.outcore is None:
+    if None in (options.folder, options.disk, options.outcore):
         raise SystemExit("bench-papers: no device: start it by make bench-papers")
-    is_whole = True
-    for experiment in wanted:
-        runs = []
-
-        def see(found, runs=runs, experiment=experiment):
-            runs.append(found)
-            speed = "stopped" if found["stopped"] else f"{found['rate']:.4g} {found['unit']}"
-            print(f"  {experiment.name} {found['point']}: {found['memory']}: {speed}",
-                  file=sys.stderr, flush=True)
-            if options.json_file is not None:
-                with open(options.json_file, "a", encoding="utf-8") as lines:
-                    lines.write(json.dumps(found) + "\n")
-
-        try:
-            measure(options, experiment, see)
-        except Wrong as error:
-            print(f"bench-papers: {error}", file=sys.stderr)
-            is_whole = False
-            continue
-        print_table(experiment, judge(experiment, runs))
-    return 0 if is_whole else 1
+    # So that the servers, and what runs, are ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with Engines() as engines:
+        return 0 if measure_all(options, wanted, engines) else 1
 
 
 if __name__ == "__main__":

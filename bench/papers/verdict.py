@@ -1,57 +1,129 @@
-"""verdict: what the runs of an experiment say, beside what the paper says."""
+"""verdict: what the runs of an experiment say, beside what the paper says: arithmetic alone."""
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Line:
+    """What was found at a point of the axis."""
+
     point: str
-    rates: dict[str, float]  # by memory: the median; 0: stopped
+    values: dict[str, float]  # by column: the median; 0: stopped
     unit: str
-    ratio: float  # Outcore's rate over the best rival's; 0: there is none
-    rival: str
     is_asked: bool
     is_met: bool
+    ratio: float = 0.0  # rates: Outcore's over the best rival's; 0: there is none
+    rival: str = ""
+    over: float = 0.0  # rates: Outcore's over what the experiment stands beside; 0: there is none
+    more: dict = field(default_factory=dict)  # what only the kind of experiment has
 
 
-def judge(experiment, runs):
+def median_of(runs, point, column, key="rate"):
+    """None: not measured; 0: stopped."""
+    found = [0.0 if r["stopped"] else r[key] for r in runs
+             if r["point"] == point and r["column"] == column]
+    return statistics.median(found) if found else None
+
+
+def columns_of(experiment):
+    return ("outcore", *experiment.rivals)
+
+
+def medians_at(experiment, runs, point, key="rate"):
+    found = {c: median_of(runs, point, c, key) for c in columns_of(experiment)}
+    return {column: value for column, value in found.items() if value is not None}
+
+
+def is_asked(experiment, point):
+    return experiment.asked > 0 and (not experiment.at or point.label in experiment.at)
+
+
+def _measured_points(experiment, runs):
+    have = {r["point"] for r in runs if r["column"] == "outcore"}
+    return [point for point in experiment.points if point.label in have]
+
+
+def judge_rates(experiment, runs):
     """A line for each point of the axis that was measured."""
+    column, base = experiment.beside
     lines = []
-    for point in experiment.points:
-        rates = {}
-        unit = ""
-        for memory in ("outcore", *experiment.rivals):
-            found = [r for r in runs if r["point"] == point.label and r["memory"] == memory]
-            if found:
-                rates[memory] = statistics.median(0.0 if r["stopped"] else r["rate"] for r in found)
-                unit = found[-1]["unit"]
-        if "outcore" not in rates:
-            continue
+    for point in _measured_points(experiment, runs):
+        rates = medians_at(experiment, runs, point.label)
         # What the paper's claim is about, if it is not mmap, comes first.
         rivals = {m: r for m, r in rates.items() if m != "outcore"}
         first = experiment.rivals[0]
-        named = {first: rivals[first]} if first == "direct" and first in rivals else rivals
+        is_named = first in ("direct", "dram") and first in rivals
+        named = {first: rivals[first]} if is_named else rivals
         rival = max(named, key=named.__getitem__, default="")
         best = named.get(rival, 0.0)
         ratio = rates["outcore"] / best if best else 0.0
-        is_asked = experiment.asked > 0 and (not experiment.at or point.label in experiment.at)
-        is_met = ratio >= experiment.asked or (best == 0 and rates["outcore"] > 0)
-        lines.append(Line(point.label, rates, unit, ratio, rival, is_asked, is_met))
+        beside = median_of(runs, base or point.label, column)
+        over = rates["outcore"] / beside if beside else 0.0
+        is_met = ((over if base else ratio) >= experiment.asked
+                  or (best == 0 and rates["outcore"] > 0))
+        lines.append(Line(point.label, rates, runs[-1]["unit"], is_asked(experiment, point), is_met,
+                          ratio, rival, over))
     return lines
 
 
-def words_of(experiment, line):
-    if not line.is_asked:
-        return ""
-    return f"asked {experiment.asked:g}: {'met' if line.is_met else 'not met'}"
+def plain_rate(runs, key="rate"):
+    """Plain memory has no share that is local: all of its runs, beside those of each, are one."""
+    return statistics.median(r[key] for r in runs if r["column"] == "dram")
 
 
-def print_table(experiment, lines):
-    print(f"{experiment.title} ({experiment.paper}, {experiment.place}); {experiment.claim}")
-    for line in lines:
-        rates = "  ".join(f"{memory} {rate:.4g}" if rate else f"{memory} stopped"
-                          for memory, rate in line.rates.items())
-        ratio = f"{line.ratio:.2f} x {line.rival}" if line.ratio else "all rivals stopped"
-        print(f"  {experiment.axis} {line.point:>9}: {rates} {line.unit}; {ratio}  "
-              f"{words_of(experiment, line)}".rstrip())
+def judge_slower(experiment, runs):
+    """Times over those of plain memory, by curve: (column, name of the key). The slowest curve of
+    the default settings counts."""
+    plain = {key: plain_rate(runs, key) for _, key in experiment.keys}
+    lines = []
+    for point in _measured_points(experiment, runs):
+        curves = {}
+        for name, key in experiment.keys:
+            for column, rate in medians_at(experiment, runs, point.label, key).items():
+                if column != "dram":
+                    curves[f"{column} {name}".strip()] = plain[key] / rate if rate else 0.0
+        ours = [times for name, times in curves.items() if "," not in name]
+        is_met = all(0 < times <= experiment.asked for times in ours)
+        lines.append(Line(point.label, curves, runs[-1]["unit"], is_asked(experiment, point),
+                          is_met))
+    return lines
+
+
+def judge_spread(experiment, runs):
+    """A line for each column: its times, and their spread."""
+    lines = []
+    for column in columns_of(experiment):
+        found = [r for r in runs if r["column"] == column]
+        seconds = [r["seconds"] for r in found if not r["stopped"]]
+        if not seconds:
+            continue
+        stopped = f", {len(found) - len(seconds)} of {len(found)} stopped"
+        spread = (max(seconds) - min(seconds)) / statistics.median(seconds)
+        name = column if len(seconds) == len(found) else column + stopped
+        lines.append(Line(name, {"median": statistics.median(seconds), "shortest": min(seconds),
+                                 "longest": max(seconds)}, "s", column == "outcore",
+                          spread <= experiment.asked, more={"spread": spread}))
+    return lines
+
+
+def judge_traffic(experiment, runs):
+    """Bytes over those that must move, by column and key. The last key counts."""
+    lines = []
+    for point in _measured_points(experiment, runs):
+        here = [r for r in runs if r["point"] == point.label]
+        ended = next((r for r in here if not r["stopped"]), None)
+        if ended is None:
+            continue
+        moved = {}
+        for name, key in experiment.keys:
+            unit_bytes = ended["page_bytes"] if key == "fills" else 1
+            for column, count in medians_at(experiment, here, point.label, key).items():
+                moved[f"{column}; {name}" if name else column] = (
+                    count * unit_bytes / experiment.base_bytes)
+        last = experiment.keys[-1][0]
+        is_met = 0 < moved[f"outcore; {last}" if last else "outcore"] <= experiment.asked
+        accessed = ended["data_bytes"] * ended["processes"] / experiment.base_bytes
+        lines.append(Line(point.label, moved, "times", is_asked(experiment, point), is_met,
+                          more={"accessed": accessed}))
+    return lines

@@ -1,0 +1,130 @@
+"""bench-papers: what its experiments ask is what they say, and each has its place on a page."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench" / "papers"), str(ROOT / "bench")]
+import page  # noqa: E402
+import sections  # noqa: E402
+import verdict  # noqa: E402
+from experiments import EXPERIMENTS  # noqa: E402
+
+
+def experiment(name):
+    return next(e for e in EXPERIMENTS if e.name == name)
+
+
+def line(row, point, column, **more):
+    """A run as `outcore bench` tells it."""
+    return {"row": row, "point": point, "column": column, "rate": 1.0, "unit": "x/s",
+            "seconds": 1.0, "stopped": False, "page_bytes": 4096, "data_bytes": 2**24,
+            "processes": 2, "fills": 4096, "read_bytes": 2**24, "written_bytes": 2**24,
+            "device": "vda", "copy_mean_mib_s": 1.0, "triad_mean_mib_s": 1.0, **more}
+
+
+def figure(row):
+    return {"row": row, "point": "", "column": "outcore", "name": "pause", "unit": "ms",
+            "value": 1.5, "how": "3 pages", "asked": 1.0, "is_most": True, "is_met": False}
+
+
+def runs_of(one):
+    if one.shows == "figures":
+        return [figure(one.name)]
+    return [line(one.name, point.label, column) for point in one.points
+            for column in verdict.columns_of(one)]
+
+
+class Asked(unittest.TestCase):
+    def test_a_rate_is_beside_the_best_rival(self):
+        one = experiment("sort")
+        runs = [line("sort", "48", "outcore", rate=115.0), line("sort", "48", "mmap", rate=90.0),
+                line("sort", "48", "mmap-random", rate=100.0)]
+        (found,) = verdict.judge_rates(one, runs)
+        self.assertEqual((found.rival, found.ratio, found.is_met), ("mmap-random", 1.15, True))
+        runs[0]["rate"] = 114.0
+        self.assertFalse(verdict.judge_rates(one, runs)[0].is_met)
+
+    def test_processes_that_share_are_beside_one_in_plain_memory(self):
+        one = experiment("matmul")
+        runs = [line("matmul", p, c, rate=rate) for p, c, rate in (
+            ("1", "outcore", 98.0), ("1", "dram", 100.0), ("2", "outcore", 154.0),
+            ("2", "dram", 200.0))]
+        _, two = verdict.judge_rates(one, runs)
+        self.assertTrue(two.is_asked and two.is_met)
+        self.assertEqual((two.over, two.ratio), (1.54, 0.77))
+
+    def test_the_slowest_kernel_by_default_settings_counts(self):
+        one = experiment("stream")
+        runs = [line("stream", "8", "outcore", copy_mean_mib_s=50.0, triad_mean_mib_s=10.0),
+                line("stream", "8", "outcore, 64 KiB", stopped=True),
+                line("stream", "8", "dram", copy_mean_mib_s=100.0, triad_mean_mib_s=100.0)]
+        (found,) = verdict.judge_slower(one, runs)
+        self.assertEqual(found.values, {"outcore COPY": 2.0, "outcore TRIAD": 10.0,
+                                        "outcore, 64 KiB COPY": 0.0, "outcore, 64 KiB TRIAD": 0.0})
+        self.assertTrue(found.is_asked and found.is_met)
+        runs[0]["triad_mean_mib_s"] = 9.9
+        self.assertFalse(verdict.judge_slower(one, runs)[0].is_met)
+
+    def test_a_run_that_was_stopped_is_not_as_fast_as_asked(self):
+        runs = [line("is", "8", "outcore", stopped=True), line("is", "8", "outcore, 64 KiB"),
+                line("is", "8", "dram")]
+        self.assertFalse(verdict.judge_slower(experiment("is"), runs)[0].is_met)
+
+    def test_spread_is_of_the_extremes_of_runs_that_ended(self):
+        runs = [line("spread", "10", "outcore", seconds=s) for s in (1.0, 1.005, 1.01)]
+        runs += [line("spread", "10", "swap", seconds=s, stopped=s == 0) for s in (0, 2.0)]
+        ours, swap = verdict.judge_spread(experiment("spread"), runs)
+        self.assertAlmostEqual(ours.more["spread"], 0.01 / 1.005)
+        self.assertTrue(ours.is_met)
+        self.assertEqual(swap.point, "swap, 1 of 2 stopped")
+
+    def test_traffic_is_times_the_bytes_that_must_move(self):
+        one = experiment("matmul-traffic")
+        (found,) = verdict.judge_traffic(one, [line(one.name, "rows, room for B", "outcore",
+                                                    read_bytes=2**24 * 1.1)])
+        self.assertEqual(found.more["accessed"], 2)
+        self.assertEqual(found.values, {"outcore; requested": 1.0, "outcore; read": 1.1})
+        self.assertTrue(found.is_asked and found.is_met)
+
+
+class Pages(unittest.TestCase):
+    def test_every_experiment_has_its_place_on_the_page_of_its_paper(self):
+        for one in EXPERIMENTS:
+            name = one.paper.lower()
+            text = (ROOT / f"docs/papers/{name}.md").read_text(encoding="utf-8")
+            self.assertIn(f"## {one.title}\n", text)
+            if one.shows != "figures":
+                self.assertIn(f"({name}-{one.name}.png)", text)
+                self.assertTrue((ROOT / f"docs/papers/{name}-{one.name}.png").is_file(), one.name)
+
+    def test_what_is_not_met_is_bold(self):
+        rows = sections.section_of(experiment("checkpoint"), [figure("checkpoint")]).rows
+        self.assertEqual(rows, [("pause", "1.5 ms", "3 pages", "at most 1 asked: **not met**")])
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot here")
+    def test_all_pages_are_drawn_from_the_runs(self):
+        runs = [run for one in EXPERIMENTS for run in runs_of(one)]
+        with tempfile.TemporaryDirectory() as name:
+            page.draw_pages(runs, pathlib.Path(name))
+            drawn = {path.name for path in pathlib.Path(name).iterdir()}
+        self.assertEqual(drawn, {f"{one.paper.lower()}.md" for one in EXPERIMENTS}
+                         | {f"{one.paper.lower()}-{one.name}.png" for one in EXPERIMENTS
+                            if one.shows != "figures"})
+
+
+class Words(unittest.TestCase):
+    def test_wrong_words_get_one_line(self):
+        for words in (["--rows", "nothing"], ["--repeats", "0"], ["--wrong"], []):
+            said = subprocess.run([sys.executable, ROOT / "bench/papers/table.py", *words],
+                                  capture_output=True, text=True, check=False)
+            self.assertNotEqual(said.returncode, 0, words)
+            self.assertEqual(len(said.stderr.splitlines()), 1, said.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
