@@ -223,7 +223,8 @@ EXPERIMENTS = (
         "2.19 % slower than memory with as many processes; with eight a node, where memory has "
         "room for two with their copies of B, 53.75 % faster than those two", 1.54, ("2",),
         "Memory that has room for one copy of B runs one process here, and two share a B of four "
-        "times their budget: two processors can at best double the rate.",
+        "times their budget: two processors can at best double the rate. Where dram itself gains "
+        "nothing by a second process, other work had the processors, and only \"ratio\" counts.",
         rivals=("dram", "mmap", "mmap-random"), beside=("dram", "1")),
     Experiment(
         "matmul-traffic", _NVMALLOC, "What the multiplication reads, by rows and by columns",
