@@ -33,7 +33,7 @@ Engine::Engine(const PagerOptions& options)
       views_(pager_),
       freezer_(ranges_),
       reshaper_(pager_, ranges_, views_, queue_),
-      overwriter_(pager_, reshaper_),
+      overwriter_(pager_, supply_, reshaper_),
       budget_control_(pager_, keeper_),
       lending_(std::make_shared<Lending>(budget_control_)),
       caches_(pager_, lending_) {}

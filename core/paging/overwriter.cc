@@ -23,13 +23,6 @@ bool may_change_within(const PageValue& seen) {
          !seen.has(PageValue::kWriting) && !seen.has(PageValue::kZeroed);
 }
 
-bool is_any_view_writable(const PageCache& cache) {
-  const uint32_t end = cache.views_end.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < end; ++i)
-    if (const View* view = cache.views[i].load(); view != nullptr && view->is_writable) return true;
-  return false;
-}
-
 }  // namespace
 
 Status Overwriter::overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
@@ -40,7 +33,7 @@ Status Overwriter::overwrite(PageCache& cache, uint64_t offset, uint64_t size_by
       std::min((offset + size_bytes - 1) / cache.page_bytes + 1, cache.page_count());
   const os::SignalBlock block;
   uint64_t in_memory = 0;
-  if (end - first > kPagesMax || cache.shared != nullptr || is_any_view_writable(cache) ||
+  if (cache.shared != nullptr || cache.is_writable || !are_few(cache, first, end) ||
       !hold(cache, first, end, &in_memory))
     return overwrite_absent(cache, first, end, change);
   change();
@@ -63,6 +56,13 @@ Status Overwriter::overwrite_absent(PageCache& cache, uint64_t first, uint64_t e
   change();
   reshaper_.unblock(cache, first, end);
   return {};
+}
+
+// What is held cannot leave for as long as `change` takes: the budget must do without it.
+bool Overwriter::are_few(const PageCache& cache, uint64_t first, uint64_t end) const {
+  const uint64_t bytes = (end - first) * cache.page_bytes;
+  return end - first <= kPagesMax &&
+         bytes <= std::max(pager_.budget.limit() / 16, cache.page_bytes);
 }
 
 // Absent pages are held as if they were being filled, resident ones as if they were being mapped.
@@ -113,8 +113,11 @@ int Overwriter::read_again(PageCache& cache, uint64_t page, uint64_t from, uint6
     else if (result == 0)
       cache.for_each_showing(page, [&](View& view) {
         const Piece part = view.piece_of(page).part(at, at + bytes);
-        if (part.size_bytes != 0 && result == 0)
+        if (part.size_bytes == 0 || result != 0) return;
+        uint32_t tries = 0;
+        do {
           result = cache.frames->overwrite(part, buffer.data() + (part.offset - at));
+        } while (supply_.can_repeat(result, Caller::kThread, &tries));
       });
     pager_.bounce.give(buffer);
     at += bytes;

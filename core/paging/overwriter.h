@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/paging/frame_supply.h"
 #include "core/paging/pager.h"
 #include "core/paging/reshaper.h"
 #include "outcore/result.h"
@@ -15,12 +16,13 @@ namespace outcore::paging {
 
 class Overwriter {
  public:
-  Overwriter(Pager& pager, Reshaper& reshaper) : pager_(pager), reshaper_(reshaper) {}
+  Overwriter(Pager& pager, FrameSupply& supply, Reshaper& reshaper)
+      : pager_(pager), supply_(supply), reshaper_(reshaper) {}
 
   // Runs `change`, which changes nothing of the store but [offset, offset + size). Afterwards
   // everybody sees the new bytes; until then a touch sees the old or the new ones, or waits. Few
-  // pages, of a store that nobody writes through a view, are read again into the memory that they
-  // have; others leave it before. Errors: those of Reshaper::evict_and_block. `change` has then
+  // pages, of a store that no view has ever written, are read again into the memory that they have;
+  // others leave it before. Errors: those of Reshaper::evict_and_block. `change` has then
   // run, unless the error came before it; what is in memory may be older than the store.
   Status overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
                    const std::function<void()>& change);
@@ -30,11 +32,13 @@ class Overwriter {
 
   Status overwrite_absent(PageCache& cache, uint64_t first, uint64_t end,
                           const std::function<void()>& change);
+  bool are_few(const PageCache& cache, uint64_t first, uint64_t end) const;
   bool hold(PageCache& cache, uint64_t first, uint64_t end, uint64_t* in_memory);
   void let_go(PageCache& cache, uint64_t first, uint64_t end, uint64_t in_memory);
   int read_again(PageCache& cache, uint64_t page, uint64_t from, uint64_t to);
 
   Pager& pager_;
+  FrameSupply& supply_;
   Reshaper& reshaper_;
 };
 

@@ -64,15 +64,15 @@ class PrefetchQueue {
     return true;
   }
 
-  // Takes out what is queued for the view, so that it can go without waiting for its turn: hints
-  // are dropped, and who demands a page demands it again. REQUIRES: signals are blocked.
+  // Drops what is queued for the view, so that it can go without waiting for its turn; but for
+  // demands, for which a thread waits. REQUIRES: signals are blocked.
   void forget(region::View& view) {
     const os::Locked locked(lock_);
     for (Ring* ring : {&demands_, &hints_}) {
       uint64_t kept = ring->begin;
       for (uint64_t i = ring->begin; i != ring->end; ++i) {
         const PrefetchRequest request = ring->request[i % kRequestsMax];
-        if (request.view == &view)
+        if (request.view == &view && request.task != PrefetchTask::kDemand)
           region::AddressMap::let_go(&view);
         else
           ring->request[kept++ % kRequestsMax] = request;

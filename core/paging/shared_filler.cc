@@ -107,9 +107,7 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
     run.taken[(page - first) / 64] |= uint64_t{1} << (page - first) % 64;
     ++run.count;
   }
-  OC_CHECK(run.count != 0 && run.has(wanted.page) && run.count <= end - first);
-  filled_pages_.fetch_add(run.count, std::memory_order_relaxed);
-  gap_pages_.fetch_add(end - first - run.count, std::memory_order_relaxed);
+  OC_CHECK(run.count != 0 && run.has(wanted.page));
   return run;
 }
 
@@ -156,6 +154,9 @@ int SharedFiller::transfer(PageCache& cache, const View& view, const Run& run) {
     OC_ASSERT(result <= 0);
     cache.counters.add(Counter::read_requests, 1);
     cache.counters.add(Counter::read_bytes, stored);
+    OC_CHECK(run.count <= run.end - run.first);
+    filled_pages_.fetch_add(run.count, std::memory_order_relaxed);
+    gap_pages_.fetch_add(run.end - run.first - run.count, std::memory_order_relaxed);
   }
   const uint64_t from_store = is_hole ? 0 : stored;
   std::memset(buffer.data() + from_store, 0, bytes - from_store);

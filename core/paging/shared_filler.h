@@ -75,7 +75,7 @@ class SharedFiller {
 
   Pager& pager_;
   budget::BouncePool bounce_;
-  // That were to be brought in, and that were read for nothing between them.
+  // That were read to be brought in, and that were read for nothing between them.
   std::atomic<uint64_t> filled_pages_{0}, gap_pages_{0};
 };
 

@@ -118,8 +118,9 @@ void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset
     is_changed = true;
     change();
     // By the page cache, where a direct read would wait until it is on the device.
-    if (file.store != nullptr && !file.mappings.empty())
-      file.store->note_cached(offset, size_bytes);
+    if (file.store == nullptr || file.mappings.empty()) return;
+    file.store->note_cached(offset, size_bytes);
+    for (const auto& [fd, store] : file.old) store->note_cached(offset, size_bytes);
   };
   if (PageCache* const shared = file.cache(); shared != nullptr && shared->shared != nullptr)
     hand_back_locked(file, "it is written, and others share its pages");

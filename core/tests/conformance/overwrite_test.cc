@@ -1,4 +1,5 @@
 // Overwrite: bytes of a store change by another hand, under threads that read them.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -55,6 +56,28 @@ TEST_P(OverwriteOf, BytesThatAreOverwrittenInTheStoreAreReadAgain) {
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(stale, 0u);
   EXPECT_EQ(wrong, 0u);
+}
+
+// However long the change takes, others find memory.
+TEST_P(OverwriteOf, PagesThatAreHeldLeaveRoomForOthers) {
+  Region::Impl& region = take(data_bytes(), nullptr, Access::kReadOnly);
+  const auto wrong_in = [&](uint64_t from, uint64_t to) {
+    uint64_t wrong = 0;
+    for (uint64_t at = from; at < to; at += 4096) wrong += addresses_[at] != byte_at(at) ? 1 : 0;
+    return wrong;
+  };
+  const uint64_t half = data_bytes() / 2;
+  EXPECT_EQ(wrong_in(0, half), 0u);
+  const Status s = impl_->overwrite(*region.cache, 0, half, [&] {
+    uint64_t held_bytes = 0;
+    for (uint64_t page = 0; page < half / page_bytes(); ++page)
+      if (region.cache->words[page].load().state() == region::PageState::kBusy)
+        held_bytes += page_bytes();
+    EXPECT_LE(held_bytes, std::max(impl_->engine->pager().budget.limit() / 16, page_bytes()));
+    EXPECT_EQ(wrong_in(half, data_bytes()), 0u);
+  });
+  ASSERT_TRUE(s.ok()) << s.message();
+  EXPECT_EQ(wrong_in(0, half), 0u);
 }
 
 // Written pages are stored first, and leave.

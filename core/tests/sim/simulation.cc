@@ -153,7 +153,7 @@ void Simulation::open_file(const FilePlan& plan) {
   cache.store = file.store.get();
   cache.owned.push_back(file.store);
   cache.page_bytes = plan.page_bytes;
-  cache.is_writable = true;
+  cache.is_writable = !plan.is_read_only;
   cache.read_gate.set_limit(plan.traits.read_concurrency);
   cache.write_gate.set_limit(plan.traits.write_concurrency);
   const uint64_t pages = round_up(plan.store_bytes, plan.page_bytes) / plan.page_bytes;
