@@ -1,7 +1,6 @@
 // One run: fork, limit, watch, verify.
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,12 +10,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <new>
 
 #include "bench/clock.h"
 #include "bench/medium.h"
 #include "bench/progress.h"
 #include "bench/runner.h"
+#include "bench/shared_object.h"
 #include "bench/swap_file.h"
 #include "cli/interrupts.h"
 #include "cli/text.h"
@@ -32,25 +31,6 @@ struct Child {
   int pipe = -1;
   std::string said;
   int status = 0;
-};
-
-// Shared with the children; goes with the object.
-class SharedBoard {
- public:
-  SharedBoard() {
-    void* const memory =
-        mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory != MAP_FAILED) board_ = new (memory) Board;
-  }
-  ~SharedBoard() {
-    if (board_ != nullptr) munmap(board_, sizeof(Board));
-  }
-  SharedBoard(const SharedBoard&) = delete;
-  SharedBoard& operator=(const SharedBoard&) = delete;
-  Board* get() const { return board_; }
-
- private:
-  Board* board_ = nullptr;
 };
 
 [[noreturn]] void run_child(Workload& workload, const Options& options, const std::string& memory,
@@ -235,7 +215,7 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   if (Status s = workload.prepare(); !s) return s.error();
   workload.forget();
   if (cli::is_interrupted()) return Error{EINTR, "interrupted"};
-  SharedBoard board;
+  const SharedObject<Board> board;
   if (board.get() == nullptr) return cli::failure(errno, "map a page");
   MemoryGroup group;
   std::string why_unlimited;

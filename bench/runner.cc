@@ -199,6 +199,19 @@ Status check_matmul(const Options& o) {
   return {};
 }
 
+// Several processes write one file, which only mappings of it can show to all.
+Status check_sort(const Options& o) {
+  if (o.workload != "sort" || o.processes == 1) return {};
+  for (const std::string& memory : o.memories) {
+    if (memory.starts_with("dram") || memory == "swap")
+      return refuse("each process has its own " + memory +
+                    ": leave it out of --memory, or leave out --processes");
+    if (is_outcore(memory) && !o.is_shared)
+      return refuse("--share off keeps what processes of sort write from each other: leave it out");
+  }
+  return {};
+}
+
 // What a run asks for whose processes share a buffer, as far as it would be in vain.
 Status check_sharing(const Options& o) {
   static constexpr uint64_t kBufferBytesMin = uint64_t{4} << 20;  // outcore/buffers.h
@@ -214,7 +227,9 @@ Status check_sharing(const Options& o) {
     why = "private frames and mprotect keep pages to their process";
   else if (!o.store.empty() && plain_path(o.store).empty())
     why = without_password(o.store) + " is no file";
-  return why.empty() ? Status() : refuse("processes cannot share: " + why + "; or use --share off");
+  const char* const remedy = o.workload == "sort" && o.processes > 1 ? "; or leave out --processes"
+                                                                     : "; or use --share off";
+  return why.empty() ? Status() : refuse("processes cannot share: " + why + remedy);
 }
 
 Status check_numbers(const Options& o) {
@@ -226,7 +241,7 @@ Status check_numbers(const Options& o) {
     return refuse("--size must be a multiple of 4 KiB, and not 0");
   if (o.threads == 0 || o.threads > kThreadsMax) return refuse("--threads must be 1 … 4096");
   if (o.processes == 0 || o.processes > 256) return refuse("--processes must be 1 … 256");
-  if (o.processes > 1 && o.workload != "random-io" && o.workload != "matmul")
+  if (o.processes > 1 && !has({"random-io", "matmul", "sort"}, o.workload))
     return refuse(o.workload + " runs in one process: leave out --processes");
   if (o.repeat == 0) return refuse("--repeat must be 1 or more");
   if (!std::isfinite(o.limit_seconds) || o.limit_seconds < 0)
@@ -244,6 +259,7 @@ Status check_numbers(const Options& o) {
   if (Status s = check_samples(o); !s) return s;
   if (Status s = check_ycsb(o); !s) return s;
   if (Status s = check_matmul(o); !s) return s;
+  if (Status s = check_sort(o); !s) return s;
   if (Status s = check_nas_class(o); !s) return s;
   if (o.depth == 0 || o.depth > 1024) return refuse("--depth must be 1 … 1024");
   if (o.write_percent > 100) return refuse("--write-percent must be 0 … 100");

@@ -1,79 +1,21 @@
-// sort: a parallel quicksort of 64-bit words, in place.
+// sort: a parallel quicksort of 64-bit words, in place, by threads of one process or of several
+// that have mapped the same file: the experiment of NVMalloc (IPDPS 2012), which sorts by MPI.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
+#include <optional>
 
 #include "bench/check.h"
 #include "bench/data.h"
+#include "bench/partition.h"
+#include "bench/shared_object.h"
+#include "bench/sort_list.h"
 #include "bench/workload.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
 namespace {
-
-// Ranges that wait to be sorted: the newest first, so that work stays where memory is warm.
-// Bounded: a thread that finds it full sorts the range itself.
-class RangeStack {
- public:
-  static constexpr size_t kRangesMax = 4096;
-  using Range = std::span<uint64_t>;
-
-  explicit RangeStack(Range all) : waiting_{all} {}
-
-  bool push(Range range) {
-    const std::lock_guard guard(mutex_);
-    if (waiting_.size() >= kRangesMax) return false;
-    waiting_.push_back(range);
-    has_news_.notify_one();
-    return true;
-  }
-  // Waits for a range; empty when all are sorted. The caller then calls done() once.
-  Range pop() {
-    std::unique_lock lock(mutex_);
-    has_news_.wait(lock, [&] { return !waiting_.empty() || busy_ == 0; });
-    if (waiting_.empty()) return {};
-    const Range range = waiting_.back();
-    waiting_.pop_back();
-    ++busy_;
-    return range;
-  }
-  void done() {
-    const std::lock_guard guard(mutex_);
-    BENCH_CHECK(busy_ != 0);
-    if (--busy_ == 0 && waiting_.empty()) has_news_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable has_news_;
-  std::vector<Range> waiting_;
-  size_t busy_ = 0;
-};
-
-// The median of nine words spread over the range.
-uint64_t pivot_of(std::span<const uint64_t> range) {
-  uint64_t samples[9];
-  for (size_t i = 0; i < 9; ++i) samples[i] = range[range.size() * (2 * i + 1) / 18];
-  std::nth_element(samples, samples + 4, samples + 9);
-  return samples[4];
-}
-
-// Hoare's partition: words of [0, result) are <= those of [result, size). Both parts are smaller
-// than the whole.
-size_t partition(std::span<uint64_t> range) {
-  BENCH_CHECK(range.size() >= 2);
-  const uint64_t pivot = pivot_of(range);
-  size_t low = 0, high = range.size() - 1;
-  while (true) {
-    while (range[low] < pivot) ++low;
-    while (range[high] > pivot) --high;
-    if (low >= high) break;
-    std::swap(range[low++], range[high--]);
-  }
-  return std::clamp<size_t>(low, 1, range.size() - 1);
-}
 
 class Sort : public Workload {
  public:
@@ -90,6 +32,7 @@ class Sort : public Workload {
   }
 
   uint64_t data_bytes() const override { return options_.size_bytes; }
+  uint64_t mapped_bytes() const override { return options_.processes * options_.size_bytes; }
   const std::string& uri() const override { return data_.uri(); }
   void forget() override { data_.forget(); }
 
@@ -98,6 +41,7 @@ class Sort : public Workload {
     data_.mark_changed();
     auto medium = open_medium(data_.uri(), options_.size_bytes, true);
     if (!medium) return medium.error();
+    if (Status s = make_list(); !s) return s;
     if (!options_.source.empty()) return copy_source(**medium);
     return write_words(**medium, options_.size_bytes, options_.seed);
   }
@@ -117,13 +61,27 @@ class Sort : public Workload {
     bool operator==(const Fingerprint&) const = default;
   };
 
-  void sort(std::span<uint64_t> range, RangeStack& stack, Stage& stage) const;
+  // A list with all words as one range, which the processes of the next run inherit.
+  Status make_list();
+  uint64_t sort(WordRange range, uint64_t* words, Stage& stage) const;
+  // One worker, until all is sorted. Returns how many words it brought in their last order; none
+  // if another process failed.
+  std::optional<uint64_t> work(uint64_t* words, Stage& stage) const;
   Status copy_source(Medium& to);
 
   Options options_;
   Data data_;
   Fingerprint expected_;
+  std::optional<SharedObject<SortList>> list_;
 };
+
+Status Sort::make_list() {
+  const unsigned workers = options_.threads * options_.processes;
+  // Threads of one process take ranges of their own from the first on, as UMap's benchmark has it.
+  const uint64_t joint_words = options_.processes == 1 ? 0 : JointPartition::words_min(workers);
+  list_.emplace(WordRange{0, options_.size_bytes / sizeof(uint64_t)}, joint_words);
+  return list_->get() != nullptr ? Status() : cli::failure(errno, "map the list of ranges");
+}
 
 // Each run sorts a copy of its own.
 Status Sort::copy_source(Medium& to) {
@@ -140,40 +98,65 @@ Status Sort::copy_source(Medium& to) {
   return status ? to.sync() : status;
 }
 
-void Sort::sort(std::span<uint64_t> range, RangeStack& stack, Stage& stage) const {
+uint64_t Sort::sort(WordRange range, uint64_t* words, Stage& stage) const {
+  uint64_t sorted = 0;
   while (range.size() > kSmallWords) {
-    const size_t middle = partition(range);
-    BENCH_CHECK(middle != 0 && middle < range.size());
-    std::span<uint64_t> larger = range.subspan(middle), smaller = range.first(middle);
+    const uint64_t middle = range.first + partition(range.in(words));
+    BENCH_CHECK(range.first < middle && middle < range.end);
+    WordRange larger{middle, range.end}, smaller{range.first, middle};
     if (larger.size() < smaller.size()) std::swap(larger, smaller);
-    if (!stack.push(larger)) sort(larger, stack, stage);
+    if (!list_->get()->push(larger)) sorted += sort(larger, words, stage);
     range = smaller;
   }
-  std::sort(range.begin(), range.end());
-  stage.progress(range.size());
+  const std::span<uint64_t> small = range.in(words);
+  std::sort(small.begin(), small.end());
+  stage.progress(small.size());
+  return sorted + small.size();
+}
+
+std::optional<uint64_t> Sort::work(uint64_t* words, Stage& stage) const {
+  SortList& list = *list_->get();
+  const auto has_failed = [&stage] { return stage.has_failed(); };
+  uint64_t sorted = 0;
+  for (WordRange range;;) {
+    switch (list.next(range, has_failed)) {
+      case SortTask::kSort:
+        sorted += sort(range, words, stage);
+        list.done();
+        break;
+      case SortTask::kBegin:
+        list.begin(range, pivot_of(range.in(words)));
+        [[fallthrough]];
+      case SortTask::kPartition:
+        list.take_part(words);
+        break;
+      case SortTask::kNothing:
+        return sorted;
+      case SortTask::kFailed:
+        return {};
+    }
+  }
 }
 
 Status Sort::run(Stage& stage) {
-  if (options_.processes != 1)
-    return Error{EINVAL, "sort runs in one process: leave out --processes"};
   if (Status s = stage.settle(); !s) return s;
   auto mapped = stage.map({data_.uri(), 0, options_.size_bytes, true});
   if (!mapped) return mapped.error();
-  const size_t count = options_.size_bytes / sizeof(uint64_t);
+  const uint64_t count = options_.size_bytes / sizeof(uint64_t);
   BENCH_CHECK(mapped->size() >= count * sizeof(uint64_t));
-  const std::span<uint64_t> words(reinterpret_cast<uint64_t*>(mapped->data()), count);
-  if (Status s = stage.start(count); !s) return s;
-  RangeStack stack(words);
+  auto* const words = reinterpret_cast<uint64_t*>(mapped->data());
+  // Totals of processes are added up, and so is their work.
+  if (Status s = stage.start(stage.process() == 0 ? count : 0); !s) return s;
+  std::atomic<uint64_t> sorted{0};
+  std::atomic<bool> is_cancelled{false};
   on_threads(options_.threads, [&](unsigned) {
-    while (true) {
-      const std::span<uint64_t> range = stack.pop();
-      if (range.empty()) return;
-      sort(range, stack, stage);
-      stack.done();
-    }
+    const std::optional<uint64_t> own = work(words, stage);
+    if (own) sorted += *own;
+    if (!own) is_cancelled = true;
   });
   stage.stop();
-  return stage.finish(static_cast<double>(count), "words/s");
+  if (is_cancelled) return stage.cancelled();
+  return stage.finish(static_cast<double>(sorted.load()), "words/s");
 }
 
 Status Sort::check(const RunResult& result) {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "bench/check.h"
 #include "bench/clock.h"
@@ -54,7 +53,7 @@ uint64_t Stage::transfer_bytes() const {
 // Waits until all processes of the run have come. They are few and soon here.
 Status Stage::wait_for(const std::atomic<unsigned>& count) const {
   while (count.load() < options_.processes) {
-    if (board_.has_failed.load()) return Error{ECANCELED, "another process of the run failed"};
+    if (has_failed()) return cancelled();
     usleep(200);
   }
   return {};
@@ -74,7 +73,7 @@ Status Stage::settle() {
     board_.has_limit = true;
   }
   while (!board_.has_limit.load()) {
-    if (board_.has_failed.load()) return Error{ECANCELED, "another process of the run failed"};
+    if (has_failed()) return cancelled();
     usleep(200);
   }
   Result<std::unique_ptr<Memory>> memory = make_memory(memory_name_, options_);

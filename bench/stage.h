@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -50,6 +51,9 @@ class Stage {
   Status start(uint64_t work_total);
   void stop();
   void progress(uint64_t done) { board_.done.fetch_add(done, std::memory_order_relaxed); }
+  // Another process of the run failed, or died: nobody may wait for it.
+  bool has_failed() const { return board_.has_failed.load(); }
+  static Status cancelled() { return Error{ECANCELED, "another process of the run failed"}; }
   // After stop(): flushes, takes the counters and unmaps. `work` is what was done between.
   Status finish(double work, const char* unit);
 

@@ -75,6 +75,8 @@ Status resolve(Request& request) {
     std::erase(o.memories, "dram-huge");
     std::erase(o.memories, "malloc");
     std::erase(o.memories, "outcore-random");
+    // Plain memory is each process's own: it cannot be sorted by several.
+    if (o.workload == "sort" && o.processes > 1) std::erase(o.memories, "dram");
   }
   if (o.workload == "alloc" && (request.memory == "all" || request.memory == Request().memory))
     o.memories = {"dram", "malloc", "outcore"};
@@ -99,9 +101,10 @@ Status resolve(Request& request) {
                  "--latency " + request.latency + " is unknown: use one of auto, on or off"};
   if (request.share != "auto" && request.share != "on" && request.share != "off")
     return Error{EINVAL, "--share " + request.share + " is unknown: use one of auto, on or off"};
-  // What the experiment of matmul is about; others have each its slice.
-  o.is_shared = request.share == "on" ||
-                (request.share == "auto" && o.workload == "matmul" && o.processes > 1);
+  // What the experiments of these are about; others have each its slice.
+  const bool is_on_one_file = o.workload == "matmul" || o.workload == "sort";
+  o.is_shared =
+      request.share == "on" || (request.share == "auto" && is_on_one_file && o.processes > 1);
   // Two clock readings are nothing beside a miss, and much beside a hit.
   o.has_latency =
       request.latency == "on" || (request.latency == "auto" && o.budget_bytes < o.size_bytes);
@@ -146,7 +149,8 @@ CommandSyntax& add_workload(CommandSyntax& bench, const char* name, const char* 
       .option("--advice", o.advice, "normal, random, sequential (normal)")
       .option(
           "--share", r.share,
-          "the processes have one buffer of the whole budget: on, off, auto (several of matmul)")
+          "the processes have one buffer of the whole budget: on, off, auto (several of matmul, "
+          "sort)")
       .flag("--json", r.is_json, "one line of JSON a run")
       .runs([request, name] {
         request->options.workload = name;
@@ -174,7 +178,11 @@ void add_data_workloads(CommandSyntax& bench, const std::shared_ptr<Request>& re
       .footer("Example:\n  outcore bench scan --size 300M --budget 256M --passes 5 --threads 1");
   add_workload(bench, "sort", "parallel quicksort of 64-bit words, in place", request)
       .size("--size", o.size_bytes, "bytes of data (1G)")
-      .footer("Example:\n  outcore bench sort --size 1G --budget 512M --memory all --limit 120");
+      .option("--processes", o.processes, "which sort one file together (1; after NVMalloc)")
+      .footer(
+          "Examples:\n"
+          "  outcore bench sort --size 1G --budget 512M --memory all --limit 120\n"
+          "  outcore bench sort --size 1G --budget 512M --processes 4 --threads 1");
 }
 
 CommandSyntax& add_graph_workload(CommandSyntax& bench, const char* name, const char* help,
