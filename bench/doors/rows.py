@@ -9,6 +9,7 @@ from ycsb_work import DISTRIBUTIONS, MIXES, YcsbWork
 
 ALL = ["mmap", "mmap-random", "outcore", "outcore-in-thread"]
 GATHERS = [*ALL, "outcore-gather"]
+YCSB_DATABASES = {"lmdb": "LMDB", "rocksdb": "RocksDB"}
 PROGRAMS_RATIO_MIN = 0.95  # of each program
 PROGRAMS_MEAN_MIN = 1.5  # of all of them, the geometric mean
 
@@ -28,11 +29,12 @@ def array_row(name, title, asked_title, ratio_min, memories=ALL, once=()):
                lambda place: ArrayWork(place, name, memories), asked, set(once))
 
 
-def ycsb_row(mix, distribution):
-    name = f"ycsb-lmdb-{mix.lower()}-{distribution}"
-    return Row(name, f"LMDB, 1 GiB in 256 MiB: YCSB's mix {mix}, {distribution}",
-               lambda place: YcsbWork(place, name, mix, distribution),
-               [Asked(f"YCSB {mix}, {distribution}", "outcore", "better", None)], {"mmap"})
+def ycsb_row(database, mix, distribution):
+    name = f"ycsb-{database}-{mix.lower()}-{distribution}"
+    title = YCSB_DATABASES[database]
+    return Row(name, f"{title}, 1 GiB in 256 MiB: YCSB's mix {mix}, {distribution}",
+               lambda place: YcsbWork(place, name, database, mix, distribution),
+               [Asked(f"{title}, YCSB {mix}, {distribution}", "outcore", "better", None)], {"mmap"})
 
 
 # In the order in which they run: what writes comes last. Where the default readahead takes very
@@ -65,4 +67,7 @@ ROWS = [
 ]
 
 # Only if they are named.
-ROWS_TO_NAME = [ycsb_row(mix, distribution) for mix in MIXES for distribution in DISTRIBUTIONS]
+ROWS_TO_NAME = [
+    *(ycsb_row(database, mix, distribution)
+      for database in YCSB_DATABASES for mix in MIXES for distribution in DISTRIBUTIONS),
+]
