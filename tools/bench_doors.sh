@@ -26,7 +26,7 @@ make_environments() {
   fi
   # What only rows that are named need is installed when one of them is.
   wanted=bench/doors/requirements.txt
-  if [[ " $* " == *" ycsb-rocksdb-"* ]] &&
+  if [[ " $* " == *" ycsb-rocksdb-"* || " $* " == *" llama-"* ]] &&
     ! cmp -s "$wanted" "$venv/named-rows.txt"; then
     "$venv/bin/pip" install --quiet --only-binary :all: -r "$wanted" &&
       cp "$wanted" "$venv/named-rows.txt"
