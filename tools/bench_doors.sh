@@ -17,15 +17,23 @@ make --no-print-directory build
 # The environments that the tests of the package and of the programs use.
 make_environments() {
   local wanted=run/tests/programs/requirements.txt venv=build/programs-venv
-  tools/test_python.sh --version
-  cmp -s "$wanted" "$venv/requirements.txt" && return
-  rm -rf "$venv"
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --only-binary :all: -r "$wanted"
-  cp "$wanted" "$venv/requirements.txt"
+  tools/test_python.sh --version || return 1
+  if ! cmp -s "$wanted" "$venv/requirements.txt"; then
+    rm -rf "$venv"
+    python3 -m venv "$venv" &&
+      "$venv/bin/pip" install --quiet --only-binary :all: -r "$wanted" &&
+      cp "$wanted" "$venv/requirements.txt" || return 1
+  fi
+  # What only rows that are named need is installed when one of them is.
+  wanted=bench/doors/requirements.txt
+  if [[ " $* " == *" ycsb-rocksdb-"* || " $* " == *" llama-"* ]] &&
+    ! cmp -s "$wanted" "$venv/named-rows.txt"; then
+    "$venv/bin/pip" install --quiet --only-binary :all: -r "$wanted" &&
+      cp "$wanted" "$venv/named-rows.txt"
+  fi
 }
-echo "-- the Python package, and LMDB"
-make_environments >build/bench-doors.log 2>&1 || {
+echo "-- the Python packages"
+make_environments "$@" >build/bench-doors.log 2>&1 || {
   tail -n 5 build/bench-doors.log >&2
   echo "bench-doors: the Python packages cannot be installed (build/bench-doors.log)" >&2
   exit 1
@@ -50,5 +58,5 @@ echo "-- the device: $disk_mib MiB on the disk, direct, read_ahead_kb 128"
 tools/loop_device.sh up "$at" "$image" "$disk_mib"
 run_table python3 "$table" --folder "$at" --outcore "$PWD/build/bin/outcore" \
   --python "$PWD/build/python/venv/bin/python" \
-  --lmdb-python "$PWD/build/programs-venv/bin/python" --mmap-random "$library" \
+  --programs-python "$PWD/build/programs-venv/bin/python" --mmap-random "$library" \
   --json-file build/bench-doors.json "$@"

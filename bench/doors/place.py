@@ -20,7 +20,7 @@ class Place:
     folder: pathlib.Path  # on the device
     outcore: str
     python: str  # with NumPy and the package outcore
-    lmdb_python: str  # with lmdb
+    programs_python: str  # with the packages of both requirements.txt
     mmap_random: str  # the library made of mmap_random.c
     is_quick: bool
 

@@ -106,7 +106,7 @@ class ProgramWork:
         return self.place.make(self.place.folder / name, make)
 
     def _environment(self, scale):
-        return {"PROGRAMS": str(PROGRAMS), "PYTHON": str(self.place.lmdb_python), "LC_ALL": "C",
+        return {"PROGRAMS": str(PROGRAMS), "PYTHON": str(self.place.programs_python), "LC_ALL": "C",
                 "SCALE": str(scale), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def command(self, memory, is_start):

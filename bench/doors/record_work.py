@@ -23,12 +23,12 @@ class RecordWork:
     def _make(self, name, size_bytes):
         return self.place.make(
             self.place.folder / name,
-            lambda at: run_quietly([self.place.lmdb_python, PROGRAM, "make", at, size_bytes]))
+            lambda at: run_quietly([self.place.programs_python, PROGRAM, "make", at, size_bytes]))
 
     def command(self, memory, is_start):
         folder = self._start_folder if is_start else self._folder
         advice = "random" if memory == "mmap-random" else "default"
-        words = [self.place.lmdb_python, PROGRAM, "read", folder, advice, self.reads]
+        words = [self.place.programs_python, PROGRAM, "read", folder, advice, self.reads]
         if memory.startswith("outcore"):
             delivery = "messages" if memory == "outcore-messages" else None
             words = under_outcore(self.place, self.budget_bytes, delivery) + words

@@ -2,6 +2,7 @@
 
 from array_work import ArrayWork
 from kraken_work import KrakenWork
+from llama_work import LlamaWork
 from program_work import PROGRAMS_OF_TABLE, ProgramWork
 from record_work import RecordWork, SecondStartWork
 from row import Asked, Row
@@ -9,6 +10,7 @@ from ycsb_work import DISTRIBUTIONS, MIXES, YcsbWork
 
 ALL = ["mmap", "mmap-random", "outcore", "outcore-in-thread"]
 GATHERS = [*ALL, "outcore-gather"]
+YCSB_DATABASES = {"lmdb": "LMDB", "rocksdb": "RocksDB"}
 PROGRAMS_RATIO_MIN = 0.95  # of each program
 PROGRAMS_MEAN_MIN = 1.5  # of all of them, the geometric mean
 
@@ -28,11 +30,19 @@ def array_row(name, title, asked_title, ratio_min, memories=ALL, once=()):
                lambda place: ArrayWork(place, name, memories), asked, set(once))
 
 
-def ycsb_row(mix, distribution):
-    name = f"ycsb-lmdb-{mix.lower()}-{distribution}"
-    return Row(name, f"LMDB, 1 GiB in 256 MiB: YCSB's mix {mix}, {distribution}",
-               lambda place: YcsbWork(place, name, mix, distribution),
-               [Asked(f"YCSB {mix}, {distribution}", "outcore", "better", None)], {"mmap"})
+def ycsb_row(database, mix, distribution):
+    name = f"ycsb-{database}-{mix.lower()}-{distribution}"
+    title = YCSB_DATABASES[database]
+    return Row(name, f"{title}, 1 GiB in 256 MiB: YCSB's mix {mix}, {distribution}",
+               lambda place: YcsbWork(place, name, database, mix, distribution),
+               [Asked(f"{title}, YCSB {mix}, {distribution}", "outcore", "better", None)], {"mmap"})
+
+
+def llama_row(what, title, ratio_min):
+    name = f"llama-{what}"
+    return Row(name, f"llama.cpp, experts of 3 x the budget: {title}",
+               lambda place: LlamaWork(place, name, what),
+               [Asked(f"llama.cpp, {what}", "outcore", "better", ratio_min)], set())
 
 
 # In the order in which they run: what writes comes last. Where the default readahead takes very
@@ -65,4 +75,9 @@ ROWS = [
 ]
 
 # Only if they are named.
-ROWS_TO_NAME = [ycsb_row(mix, distribution) for mix in MIXES for distribution in DISTRIBUTIONS]
+ROWS_TO_NAME = [
+    *(ycsb_row(database, mix, distribution)
+      for database in YCSB_DATABASES for mix in MIXES for distribution in DISTRIBUTIONS),
+    llama_row("prefill", "a prompt of 64 tokens", 2.0),
+    llama_row("decode", "64 tokens after a prompt of 4", 1.0),
+]

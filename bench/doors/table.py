@@ -30,7 +30,7 @@ ALL_NAMES = [*NAMES, *(row.name for row in ROWS_TO_NAME)]
 def parse(arguments):
     return table_options.parse(arguments, "bench-doors", (__doc__ or "").splitlines()[0],
                                "a quarter of the data, each run once", ALL_NAMES,
-                               ("folder", "outcore", "python", "lmdb-python", "mmap-random",
+                               ("folder", "outcore", "python", "programs-python", "mmap-random",
                                 "json-file"))
 
 
@@ -39,7 +39,7 @@ def place_of(options):
         raise SystemExit("bench-doors: no device: start it by make bench-doors")
     folder = pathlib.Path(options.folder) / ("quick" if options.quick else "full")
     folder.mkdir(exist_ok=True)
-    return Place(folder, options.outcore, options.python, options.lmdb_python,
+    return Place(folder, options.outcore, options.python, options.programs_python,
                  options.mmap_random, options.quick)
 
 
@@ -122,7 +122,7 @@ def main(arguments):
     if options.list:
         titles = {START: START_TITLE} | {row.name: row.title for row in [*ROWS, *ROWS_TO_NAME]}
         listed = options.rows or ALL_NAMES
-        print("\n".join(f"{name:<21}{titles[name]}" for name in ALL_NAMES if name in listed))
+        print("\n".join(f"{name:<24}{titles[name]}" for name in ALL_NAMES if name in listed))
         return 0
     # So that the run in progress is ended, and its memory cgroup removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -1,8 +1,11 @@
-"""ycsb_records: the mixes A to F of the Yahoo! Cloud Serving Benchmark on LMDB, one thread.
+"""ycsb_records: the mixes A to F of the Yahoo! Cloud Serving Benchmark on a database, one thread.
 
-Usage: ycsb_records.py make FOLDER BYTES
-       ycsb_records.py run FOLDER default|random MIX zipf|uniform OPERATIONS
-       ycsb_records.py restore FOLDER UPDATES INSERTS
+Usage: ycsb_records.py make DATABASE FOLDER RECORDS
+       ycsb_records.py run DATABASE FOLDER RECORDS ADVICE MIX zipf|uniform OPERATIONS
+       ycsb_records.py restore DATABASE FOLDER RECORDS UPDATES INSERTS
+
+DATABASE: of STORES in ycsb_stores.py; it is made with so many records. ADVICE: of its mapped
+files: default (the database's own), readahead or random.
 
 `run` prints a line of JSON. `restore` verifies all records, of which so many were updated and
 inserted since the last time, and makes the database as it was: no other records, all at version 0.
@@ -11,16 +14,15 @@ inserted since the last time, and makes the database as it was: no other records
 import hashlib
 import json
 import math
-import os
 import random
 import resource
 import sys
 import time
 import zlib
 
-import lmdb
+from ycsb_stores import STORES
 
-PAGE, RECORDS_OF_A_PAGE, RECORDS_OF_A_COMMIT = 4096, 3, 50_000
+RECORDS_OF_A_LOAD = 50_000
 FIELDS, FIELD_BYTES, VERSION_BYTES = 10, 100, 8
 SCAN_RECORDS_MAX, THETA, SEED = 100, 0.99, 11
 MIXES = {"A": {"update": 50}, "B": {"update": 5}, "C": {}, "D": {"insert": 5},
@@ -45,22 +47,13 @@ def version_of(key, value):
     return version if key == key_of(number) and value == value_of(number, version) else -1
 
 
-def open_database(folder, size_bytes=0, readahead=True):
-    """With room for updates, which LMDB writes to other pages."""
-    size_bytes = size_bytes or os.path.getsize(os.path.join(folder, "data.mdb"))
-    return lmdb.open(folder, map_size=2 * size_bytes + (64 << 20), sync=False, lock=False,
-                     readahead=readahead)
-
-
-def make(folder, size_bytes):
-    count = size_bytes // PAGE * RECORDS_OF_A_PAGE
-    numbers = sorted(range(count), key=key_of)
-    with open_database(folder, size_bytes) as environment:
-        for first in range(0, count, RECORDS_OF_A_COMMIT):
-            with environment.begin(write=True) as transaction:
-                for number in numbers[first:first + RECORDS_OF_A_COMMIT]:
-                    transaction.put(key_of(number), value_of(number, 0), append=True)
-        environment.sync(True)
+def make(database, folder, records):
+    numbers = sorted(range(records), key=key_of)
+    with STORES[database](folder, records, "default") as store:
+        for first in range(0, records, RECORDS_OF_A_LOAD):
+            store.load((key_of(number), value_of(number, 0))
+                       for number in numbers[first:first + RECORDS_OF_A_LOAD])
+    STORES[database].put_back(folder, records, [])
 
 
 class Choice:
@@ -110,8 +103,8 @@ class Session:
     """Each operation is a transaction. What reads see is verified at once, in the time that is
     taken, the same in each memory."""
 
-    def __init__(self, environment):
-        self._environment = environment
+    def __init__(self, store):
+        self._store = store
         self.wrong = self.updates = self.answer = 0
 
     def _see(self, key, value):
@@ -120,9 +113,9 @@ class Session:
 
     def do(self, kind, number, length):
         key = key_of(number)
-        with self._environment.begin(write=kind not in ("read", "scan")) as transaction:
+        with self._store.begin(kind not in ("read", "scan")) as transaction:
             if kind == "insert":
-                self.wrong += not transaction.put(key, value_of(number, 0), overwrite=False)
+                self.wrong += not self._store.insert(transaction, key, value_of(number, 0))
             elif kind == "scan":
                 self._scan(transaction, key, length)
             else:
@@ -135,21 +128,21 @@ class Session:
                     self.updates += 1
 
     def _scan(self, transaction, key, length):
-        cursor = transaction.cursor()
-        self.wrong += not cursor.set_key(key)
-        last = b""
-        for found, value in cursor.iternext():
+        last, first = b"", None
+        for found, value in self._store.scan(transaction, key):
+            first = first or found
             self.wrong += found <= last
             self._see(found, value)
             last, length = found, length - 1
             if length == 0:
                 break
+        self.wrong += first != key
 
 
-def run(folder, how, mix, distribution, operations):
-    with open_database(folder, readahead=how == "default") as environment:
-        planned = plan(mix, distribution, environment.stat()["entries"], operations)
-        session = Session(environment)
+def run(database, folder, records, how, mix, distribution, operations):
+    planned = plan(mix, distribution, records, operations)
+    with STORES[database](folder, records, how) as store:
+        session = Session(store)
         began = time.perf_counter()
         for one in planned:
             session.do(*one)
@@ -163,37 +156,30 @@ def run(folder, how, mix, distribution, operations):
                       "system_seconds": used.ru_stime}))
 
 
-def restore(folder, updates, inserts):
+def restore(database, folder, records, updates, inserts):
     """Exit status 1, with a line, if a record is wrong or lost, or an update is."""
     changed, found, count = [], 0, 0
-    with open_database(folder) as environment:
-        loaded = environment.stat()["entries"] - inserts
-        with environment.begin() as transaction:
-            for key, value in transaction.cursor():
-                version, number = version_of(key, value), int.from_bytes(key[8:], "big")
-                if version < 0 or number >= loaded + inserts:
-                    raise SystemExit(f"record {number} is not whole")
-                count, found = count + 1, found + version
-                if version != 0 or number >= loaded:
-                    changed.append((key, number))
-        if found != updates or count != loaded + inserts:
-            raise SystemExit(f"the records have {found} updates where {updates} were made")
-        with environment.begin(write=True) as transaction:
-            for key, number in changed:
-                if number >= loaded:
-                    transaction.delete(key)
-                else:
-                    transaction.put(key, value_of(number, 0))
-        environment.sync(True)
+    with STORES[database](folder, records, "default") as store, store.begin(False) as transaction:
+        for key, value in store.scan(transaction):
+            version, number = version_of(key, value), int.from_bytes(key[8:], "big")
+            if version < 0 or number >= records + inserts:
+                raise SystemExit(f"record {number} is not whole")
+            count, found = count + 1, found + version
+            if version != 0 or number >= records:
+                changed.append((key, value_of(number, 0) if number < records else None))
+    if found != updates or count != records + inserts:
+        raise SystemExit(f"there are {count} records of {records + inserts}, "
+                         f"with {found} updates of {updates}")
+    STORES[database].put_back(folder, records, changed)
 
 
-def main(what, folder, *words):
+def main(what, database, folder, records, *words):
     if what == "make":
-        make(folder, int(words[0]))
+        make(database, folder, int(records))
     elif what == "run":
-        run(folder, *words[:3], int(words[3]))
+        run(database, folder, int(records), *words[:3], int(words[3]))
     else:
-        restore(folder, int(words[0]), int(words[1]))
+        restore(database, folder, int(records), *map(int, words))
 
 
 if __name__ == "__main__":
