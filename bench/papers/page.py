@@ -34,7 +34,7 @@ HOW = {
         "said, and a verified answer; {machine}; checkpoints on a disk. The paper's figures are "
         "from the slides of its talk. \"outcore, parts\" gives each process a part of the budget, "
         "where \"outcore\" has one buffer for all; \"dram\" is without limit, with a copy of B in "
-        "each process. Quicksort of several processes is not measured yet."),
+        "each process. Quicksort of several processes: `outcore bench sort --processes N`."),
 }
 
 
