@@ -4,6 +4,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -133,7 +136,9 @@ class SortRun : public DisturbedBench {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       const auto text = [&](const char* name) {
         std::ifstream file(entry.path() / name);
-        return std::string(std::istreambuf_iterator<char>(file), {});
+        std::ostringstream all_of_it;
+        all_of_it << file.rdbuf();  // nothing, if the process ends just now
+        return all_of_it.str();
       };
       const auto id =
           static_cast<pid_t>(std::strtoul(entry.path().filename().c_str(), nullptr, 10));

@@ -15,7 +15,7 @@ using namespace scene;
 class OverwriteOf : public OnLentAddresses {};
 OUTCORE_ON_ALL_MECHANISMS(OverwriteOf);
 
-// Nothing leaves memory for it: pages that are there are read again, or some of their bytes.
+// Next to nothing leaves memory for it: pages that are there are read again, or a part of them.
 TEST_P(OverwriteOf, BytesThatAreOverwrittenInTheStoreAreReadAgain) {
   constexpr uint64_t kWords = 4, kStep = 3000, kVersions = 200;
   const uint64_t from = 2 * page_bytes() + 100, words_end = from + (kWords - 1) * kStep + 4;
@@ -47,7 +47,8 @@ TEST_P(OverwriteOf, BytesThatAreOverwrittenInTheStoreAreReadAgain) {
     ASSERT_TRUE(s.ok()) << s.message();
     version = v;
     if (v == kVersions / 2) {
-      EXPECT_EQ(region.cache->counters.sum().evictions, 0u);
+      // A page that a reader is just bringing in leaves.
+      EXPECT_LT(region.cache->counters.sum().evictions, kVersions / 4);
       ASSERT_TRUE(impl_->engine->evict(*region.cache, 0, pages()).ok());
       EXPECT_NE(region.cache->counters.sum().evictions, 0u);
     }
