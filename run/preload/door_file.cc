@@ -38,9 +38,15 @@ bool Door::mark_descriptors(TakenFile& file) {
                                  [&](int fd) { DescriptorTable::set_file(fd, &file); });
 }
 
+// What does not fit would push out what came before it. Locked pages all stay, or cannot be had.
 void Door::populate(Mapping& mapping) {
+  paging::Engine& engine = *runtime_->engine;
   region::View& view = *mapping.region->view;
-  static_cast<void>(fill_pages(*runtime_->engine, view, view.first_page(), view.end_page()));
+  const uint64_t first = view.first_page();
+  uint64_t end = view.end_page();
+  if ((mapping.flags & MAP_LOCKED) == 0)
+    end = std::min(end, first + engine.budget_bytes() / view.cache->page_bytes);
+  static_cast<void>(fill_pages(engine, view, first, end));
 }
 
 void Door::add_ended(TakenFile& file) {

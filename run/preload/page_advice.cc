@@ -2,14 +2,25 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace outcore::preload {
 
+// The threads that prefetch bring in the pages that come next, many in a transfer. A page that they
+// could not bring in, and one that has left again, is brought in here, by itself.
 int fill_pages(paging::Engine& engine, region::View& view, uint64_t first, uint64_t end) {
-  for (uint64_t page = first; page < end; ++page)
+  constexpr uint64_t kAheadBytes = 256 << 10;
+  const uint64_t ahead = std::max<uint64_t>(kAheadBytes / view.cache->page_bytes, 1);
+  for (uint64_t page = first; page < end; ++page) {
+    if ((page - first) % ahead == 0) {
+      const uint64_t from = page == first ? page + 1 : page + ahead;
+      const uint64_t to = std::min(end, page + 2 * ahead);
+      if (from < to) engine.prefetch(view, from, 1, to - from);
+    }
     if (const int r = engine.bring_in(view, page, nullptr, false, paging::Caller::kThread); r != 0)
       return -r;
+  }
   return 0;
 }
 
