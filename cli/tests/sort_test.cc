@@ -16,6 +16,7 @@
 #include "bench/sort_list.h"
 #include "bench/threads.h"
 #include "cli/tests/disturbed_bench.h"
+#include "core/os/kernel_features.h"
 
 namespace outcore::cli {
 namespace {
@@ -190,6 +191,9 @@ TEST_F(SortRun, OfSeveralProcessesIsRightWithMoreMemoryAndLess) {
 }
 
 TEST_F(SortRun, OfThreadsInSeveralProcessesIsRightByMessagesToo) {
+  const auto kernel = os::detect_kernel_features("all");
+  ASSERT_TRUE(kernel.ok()) << kernel.message();
+  if (!kernel.value().has_messages) GTEST_SKIP() << kernel.value().why_no_messages;
   const Outcome outcome = bench(
       "sort --size 8M --threads 3 --processes 2 --budget 4M --memory outcore --json --delivery "
       "messages");
