@@ -90,6 +90,10 @@ class Engine {
                    const std::function<void()>& change) {
     return overwriter_.overwrite(cache, offset, size_bytes, change);
   }
+  Status change_absent(PageCache& cache, uint64_t offset, uint64_t size_bytes,
+                       const std::function<void()>& change) {
+    return overwriter_.change_absent(cache, offset, size_bytes, change);
+  }
   Status swap_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between) {
     return reshaper_.swap_view(cache, old, parts, between);

@@ -9,13 +9,29 @@
 
 namespace outcore::paging {
 
-using metrics::Counter;
 using os::Piece;
 using region::PageState;
 using region::PageValue;
 using region::View;
 
 namespace {
+
+struct Pages {
+  uint64_t first, end;
+};
+
+Pages pages_of(const PageCache& cache, uint64_t offset, uint64_t size_bytes) {
+  OC_CHECK(size_bytes != 0);
+  return {std::min(offset / cache.page_bytes, cache.page_count()),
+          std::min((offset + size_bytes - 1) / cache.page_bytes + 1, cache.page_count())};
+}
+
+// Of a page that is held.
+bool is_in_memory(const PageCache& cache, uint64_t page) {
+  const PageState state = cache.words[page].glance();
+  OC_ASSERT(state == PageState::kBusy || state == PageState::kFilling);
+  return state == PageState::kBusy;
+}
 
 // Nothing of it is written, and nobody has it.
 bool may_change_within(const PageValue& seen) {
@@ -27,33 +43,33 @@ bool may_change_within(const PageValue& seen) {
 
 Status Overwriter::overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
                              const std::function<void()>& change) {
-  OC_CHECK(size_bytes != 0);
-  const uint64_t first = std::min(offset / cache.page_bytes, cache.page_count());
-  const uint64_t end =
-      std::min((offset + size_bytes - 1) / cache.page_bytes + 1, cache.page_count());
+  const auto [first, end] = pages_of(cache, offset, size_bytes);
   const os::SignalBlock block;
-  uint64_t in_memory = 0;
   if (cache.shared != nullptr || cache.is_writable || !are_few(cache, first, end) ||
-      !hold(cache, first, end, &in_memory))
-    return overwrite_absent(cache, first, end, change);
+      !hold(cache, first, end))
+    return change_absent(cache, offset, size_bytes, change);
   change();
+  cache.note_change(offset, size_bytes);
   const uint64_t from = base::round_down(offset, base::kSystemPage);
   const uint64_t to = base::round_up(offset + size_bytes, base::kSystemPage);
   bool is_read = true;
   for (uint64_t page = first; page < end; ++page)
-    if ((in_memory >> (page - first) & 1) != 0)
+    if (is_in_memory(cache, page))
       is_read = read_again(cache, page, std::max(from, page * cache.page_bytes),
                            std::min(to, (page + 1) * cache.page_bytes)) == 0 &&
                 is_read;
-  let_go(cache, first, end, in_memory);
+  let_go(cache, first, end);
   // The old bytes, or none, are in a page that counts as resident: it leaves.
-  return is_read ? Status() : overwrite_absent(cache, first, end, [] {});
+  return is_read ? Status() : change_absent(cache, offset, size_bytes, [] {});
 }
 
-Status Overwriter::overwrite_absent(PageCache& cache, uint64_t first, uint64_t end,
-                                    const std::function<void()>& change) {
+Status Overwriter::change_absent(PageCache& cache, uint64_t offset, uint64_t size_bytes,
+                                 const std::function<void()>& change) {
+  const auto [first, end] = pages_of(cache, offset, size_bytes);
+  const os::SignalBlock block;
   if (Status s = reshaper_.evict_and_block(cache, first, end); !s) return s;
   change();
+  cache.note_change(offset, size_bytes);
   reshaper_.unblock(cache, first, end);
   return {};
 }
@@ -66,28 +82,26 @@ bool Overwriter::are_few(const PageCache& cache, uint64_t first, uint64_t end) c
 }
 
 // Absent pages are held as if they were being filled, resident ones as if they were being mapped.
-// Bit i of *in_memory: page first + i is there. False: one is in other hands, and none is held.
-bool Overwriter::hold(PageCache& cache, uint64_t first, uint64_t end, uint64_t* in_memory) {
+// False: one is in other hands, and none is held.
+bool Overwriter::hold(PageCache& cache, uint64_t first, uint64_t end) {
   OC_CHECK(first <= end && end - first <= kPagesMax);
   for (uint64_t page = first; page < end; ++page) {
     PageValue seen = cache.words[page].load();
-    if (may_change_within(seen) && cache.words[page].change(seen, seen.with(PageState::kBusy))) {
-      *in_memory |= uint64_t{1} << (page - first);
-    } else if (!cache.claim(page)) {
-      let_go(cache, first, page, *in_memory);
-      return false;
-    }
+    if (may_change_within(seen) && cache.words[page].change(seen, seen.with(PageState::kBusy)))
+      continue;
+    if (cache.claim(page)) continue;
+    let_go(cache, first, page);
+    return false;
   }
   return true;
 }
 
-void Overwriter::let_go(PageCache& cache, uint64_t first, uint64_t end, uint64_t in_memory) {
+void Overwriter::let_go(PageCache& cache, uint64_t first, uint64_t end) {
   for (uint64_t page = first; page < end; ++page) {
-    if ((in_memory >> (page - first) & 1) == 0) {
+    if (!is_in_memory(cache, page)) {
       cache.leave(page);
       continue;
     }
-    OC_ASSERT(cache.words[page].glance() == PageState::kBusy);
     cache.words[page].update([](PageValue v) { return v.with(PageState::kResident); });
     // Who has met the page while it had no memory, and sleeps in the kernel.
     cache.for_each_showing(page, [&](View& v) { cache.frames->wake(v.piece_of(page)); });

@@ -26,15 +26,16 @@ class Overwriter {
   // run, unless the error came before it; what is in memory may be older than the store.
   Status overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
                    const std::function<void()>& change);
+  // The same while none of the pages is in memory.
+  Status change_absent(PageCache& cache, uint64_t offset, uint64_t size_bytes,
+                       const std::function<void()>& change);
 
  private:
   static constexpr uint64_t kPagesMax = 64;
 
-  Status overwrite_absent(PageCache& cache, uint64_t first, uint64_t end,
-                          const std::function<void()>& change);
   bool are_few(const PageCache& cache, uint64_t first, uint64_t end) const;
-  bool hold(PageCache& cache, uint64_t first, uint64_t end, uint64_t* in_memory);
-  void let_go(PageCache& cache, uint64_t first, uint64_t end, uint64_t in_memory);
+  static bool hold(PageCache& cache, uint64_t first, uint64_t end);
+  static void let_go(PageCache& cache, uint64_t first, uint64_t end);
   int read_again(PageCache& cache, uint64_t page, uint64_t from, uint64_t to);
 
   Pager& pager_;

@@ -81,25 +81,13 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
 Status Runtime::Impl::with_blocked_range(PageCache& cache, uint64_t offset, uint64_t size_bytes,
                                          const std::function<void()>& between) {
   const std::lock_guard<std::mutex> guard(mapping);
-  const uint64_t pages = cache.page_count();
-  const uint64_t first = std::min(offset / cache.page_bytes, pages);
-  const uint64_t end =
-      size_bytes == 0 ? first : std::min((offset + size_bytes - 1) / cache.page_bytes + 1, pages);
-  const os::SignalBlock block;
-  if (Status s = engine->evict_and_block(cache, first, end); !s) return s;
-  between();
-  cache.note_change(offset, size_bytes);
-  engine->unblock(cache, first, end);
-  return {};
+  return engine->change_absent(cache, offset, size_bytes, between);
 }
 
 Status Runtime::Impl::overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
                                 const std::function<void()>& change) {
   const std::lock_guard<std::mutex> guard(mapping);
-  return engine->overwrite(cache, offset, size_bytes, [&] {
-    change();
-    cache.note_change(offset, size_bytes);
-  });
+  return engine->overwrite(cache, offset, size_bytes, change);
 }
 
 Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_writable,
