@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 
 #include "core/base/assert.h"
@@ -23,7 +24,10 @@ namespace {
 void wait_on(std::atomic<uint32_t>* word, int how, uint32_t while_value, uint64_t timeout_ns) {
   const timespec timeout = {static_cast<time_t>(timeout_ns / 1'000'000'000),
                             static_cast<long>(timeout_ns % 1'000'000'000)};
+  // A wait may end at once, with EAGAIN, which a program would find after a call that succeeded.
+  const int saved_errno = errno;
   ::syscall(SYS_futex, word, how, while_value, &timeout, nullptr, 0);
+  errno = saved_errno;
 }
 
 }  // namespace
