@@ -101,6 +101,7 @@ struct PageCache {
   os::EpochGate epoch;
   metrics::CounterBlock& counters = entry->counters;
   prefetch::FetchHistory fetches{entry->fetches};     // what its misses have shown
+  prefetch::StreamLengths stream_lengths;             // and its streams
   std::atomic<ChangeLog*> changes{nullptr};           // ours; made when somebody wants to know
   std::atomic<prefetch::TouchLog*> touches{nullptr};  // of a learner, which lives longer
 

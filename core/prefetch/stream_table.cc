@@ -18,6 +18,9 @@ uint64_t word_of(uint64_t cache_id, int64_t page) {
   return (tag << 40 | static_cast<uint64_t>(page)) + 1;
 }
 
+// A reader that goes on behind a wall gets this part of the window that it did not get there.
+constexpr uint32_t kPastWall = 8;
+
 int64_t magnitude(int64_t distance) { return distance < 0 ? -distance : distance; }
 
 bool is_page(int64_t page, const StreamTable::Miss& miss) {
@@ -150,26 +153,32 @@ bool StreamTable::follow(Stream& stream, Match how, const Miss& miss) {
   const bool is_dry = how != Match::kInside && !(has_tripwire && page == stream.tripwire);
   const bool has_passed =
       how == Match::kInside && has_tripwire && (page - stream.tripwire) / stream.stride > 0;
+  note_way(stream, page, miss);
   stream.last = page;
   if (how == Match::kInside && !miss.is_in_flight && !miss.has_hints) {
     ++stream.wasted;
     if (stream.wasted > std::max(stream.window / 4, 1u)) {
       stream.window /= 2;
       if (stream.window < kFirstWindow) {
+        if (stream.watched != 0 && miss.lengths != nullptr)
+          miss.lengths->forget(stream.watched - 1u);
         give_up(stream);
         return false;
       }
-      stream.end = page + stream.stride;
+      move_end(stream, page + stream.stride);
       stream.before = stream.after = 0;
       return true;
     }
   }
   if (how == Match::kInside && !has_passed) return false;
-  if (is_dry) stream.end = page + stream.stride;
+  if (is_dry) move_end(stream, page + stream.stride);
   if (how == Match::kArrived) {
-    stream.window *= 2;
+    // Behind a wall they grow when the reader has come as far as others do not.
+    if (stream.watched == 0 || stream.watched != stream.passed) stream.window *= 2;
     failures_ = 0;
   }
+  if (stream.is_at_wall) stream.window = std::max(stream.window / kPastWall, kFirstWindow);
+  stream.is_at_wall = false;
   stream.window = std::min(stream.window, miss.window_max);
   return true;
 }
@@ -224,8 +233,51 @@ StreamTable::Stream& StreamTable::start(const Miss& miss, int64_t stride) {
     }
     if (clock_ - stream.used > clock_ - oldest->used) oldest = &stream;
   }
-  *oldest = {miss.cache_id, page, page + stride, page + stride, stride, 0, 0, clock_, 0, 0, 0};
+  *oldest = {};
+  oldest->cache_id = miss.cache_id;
+  oldest->last = page;
+  oldest->end = oldest->tripwire = page + stride;
+  oldest->stride = stride;
+  oldest->used = clock_;
+  oldest->length = 1;
   return *oldest;
+}
+
+void StreamTable::move_end(Stream& stream, int64_t end) {
+  OC_CHECK(stream.stride != 0);
+  const int64_t length = stream.length + (end - stream.end) / stream.stride;
+  stream.length = static_cast<uint32_t>(std::clamp<int64_t>(length, 1, INT32_MAX));
+  stream.end = end;
+}
+
+// The reader has come to this page: perhaps across the boundary that is watched.
+void StreamTable::note_way(Stream& stream, int64_t page, const Miss& miss) {
+  const int64_t steps = (page - stream.last) / stream.stride;
+  OC_CHECK(steps >= 0);
+  if (stream.watched == 0) return;
+  if (steps < stream.proof) {
+    stream.proof -= static_cast<uint32_t>(steps);
+    return;
+  }
+  if (miss.lengths != nullptr) miss.lengths->cross(stream.watched - 1u);
+  stream.watched = 0;
+}
+
+// Whether streams that have come to the end of this one mostly end there.
+bool StreamTable::is_wall(Stream& stream, const Miss& miss) {
+  if (miss.lengths == nullptr || miss.is_sequential) return false;
+  const uint32_t step = StreamLengths::step_of(stream.length);
+  const auto middle = static_cast<int64_t>(std::max(stream.window / 2, 1u));
+  if (step < stream.passed || !is_page(stream.end + middle * stream.stride, miss)) return false;
+  const bool pays = miss.lengths->pays(step, stream.window, miss.miss_ns, miss.page_ns);
+  if (stream.watched == 0) {
+    miss.lengths->watch(step);
+    stream.watched = static_cast<uint8_t>(step + 1);
+    stream.proof = static_cast<uint32_t>((stream.end - stream.last) / stream.stride + middle);
+  }
+  if (pays) return false;
+  stream.passed = static_cast<uint8_t>(step + 1);
+  return true;
 }
 
 // Issues a window from the stream's end, as far as the credit reaches; only pages that are not in
@@ -239,6 +291,10 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   if (!miss.is_sequential && affordable() < stream.window)
     stream.window = std::max(affordable(), 1u);
   if (!miss.is_sequential && affordable() == 0) return {};
+  if (is_wall(stream, miss)) {
+    stream.is_at_wall = true;
+    return {};
+  }
   const bool has_tripwire = stream.window >= kTripwireWindow;
   const uint32_t first_part = has_tripwire ? stream.window / 2 : stream.window;
   const uint32_t pages = stream.window - (has_tripwire ? 1 : 0);
@@ -262,7 +318,7 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   }
   OC_CHECK(issued <= pages);
   OC_CHECK(after <= issued);
-  stream.end = at;
+  move_end(stream, at);
   stream.tripwire = is_passed ? tripwire : at;
   stream.before += issued - after;
   stream.after = after;
@@ -317,6 +373,9 @@ bool StreamTable::is_valid() const {
   for (const Stream& stream : stream_) {
     if (stream.stride == 0) continue;
     if (magnitude(stream.stride) > kStrideMax || stream.window == 0) return false;
+    if (stream.watched > StreamLengths::kSteps || stream.passed > StreamLengths::kSteps)
+      return false;
+    if (stream.length == 0 || (stream.is_at_wall && stream.tripwire != stream.end)) return false;
     if ((stream.end - stream.last) % stream.stride != 0) return false;
     if ((stream.end - stream.last) / stream.stride < 1) return false;
     const int64_t to_tripwire = (stream.end - stream.tripwire) / stream.stride;

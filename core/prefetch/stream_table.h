@@ -13,6 +13,8 @@
 // - Tripwire, Linux's marker page (PG_readahead) for a pager that sees no hits: windows of 8 pages
 //   and more leave out their middle page. The miss there shows that the reader has come so far, and
 //   the next window is issued while half of this one is still ahead.
+// - Walls: where most streams of a cache have ended before (StreamLengths), no window is issued. A
+//   reader that goes on misses the page at the wall, and gets smaller windows there.
 // - Waste: misses on issued pages, other than tripwires and pages that are being filled, mean that
 //   pages were dropped, or evicted before use. If they are more than a quarter of a window (or two
 //   of a small one), the window halves. Below the first window the stream is forgotten, and nothing
@@ -34,6 +36,8 @@
 
 #include <algorithm>
 #include <cstdint>
+
+#include "core/prefetch/stream_lengths.h"
 
 namespace outcore::prefetch {
 
@@ -92,6 +96,9 @@ class StreamTable {
     uint32_t readers = 1;       // threads that missed pages recently
     bool has_hints = false;     // hints are waiting in the queue: a missing page may only be late
     Pages absent{};
+    // What is known of the cache's streams, and what a miss and a page cost; nullptr: no walls.
+    StreamLengths* lengths = nullptr;
+    uint64_t miss_ns = 0, page_ns = 0;
   };
   Advice on_miss(const Miss& miss);
   // After a miss without a stream, the pages of [first, end) came in together. A reader that goes
@@ -117,6 +124,11 @@ class StreamTable {
     uint32_t used;           // clock_ at the last miss
     uint32_t before, after;  // paid pages that the tripwire and `end` will prove
     uint32_t again;          // pages next to `last` that were paid twice
+    uint32_t length;         // pages from where the stream began to `end`
+    uint32_t proof;          // so many pages behind `last` the boundary watched is crossed
+    uint8_t watched;         // the step of that boundary, and 1; 0: none is watched
+    uint8_t passed;          // steps below this one are no walls: the reader has crossed one there
+    bool is_at_wall;         // nothing is issued behind `end`
   };
   enum class Match : uint8_t { kNone, kBeyond, kInside, kArrived };
 
@@ -132,6 +144,9 @@ class StreamTable {
   uint32_t affordable() const {
     return static_cast<uint32_t>(std::max(kFirstCredit - spent_, 0) / kCreditOfPage);
   }
+  static void move_end(Stream& stream, int64_t end);
+  static void note_way(Stream& stream, int64_t page, const Miss& miss);
+  static bool is_wall(Stream& stream, const Miss& miss);
   Advice issue(Stream& stream, const Miss& miss);
   void fill_along(Stream& stream, int64_t paid_end, const Miss& miss, Advice* advice);
   void remember(uint64_t cache_id, int64_t page);
@@ -144,6 +159,6 @@ class StreamTable {
   uint32_t failures_;  // streams given up since one arrived
   int32_t spent_;      // of the first credit; negative: there is more credit
 };
-static_assert(sizeof(StreamTable) <= 2304, "every thread that faults has one");
+static_assert(sizeof(StreamTable) <= 2560, "every thread that faults has one");
 
 }  // namespace outcore::prefetch

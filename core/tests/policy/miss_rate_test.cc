@@ -49,6 +49,28 @@ TEST(MissRate, ALoopLargerThanMemoryMissesAFifthUnderS3Fifo) {
   EXPECT_LE(misses_of("s3-fifo", loop()), 24);
 }
 
+// A program that has filled memory with one part of its data, and goes on to another.
+Workload then_loop(uint64_t percent) {
+  return [percent](uint64_t i, Dice&) {
+    return i < 2 * kFrames ? 2 * kFrames + i : i % (kFrames * percent / 100);
+  };
+}
+
+TEST(MissRate, OtherDataThatFitIsNotMissedForEver) {
+  for (const uint64_t percent : {20, 50, 80, 95})
+    EXPECT_LE(misses_of("s3-fifo", then_loop(percent)), 1) << percent;
+  EXPECT_LE(misses_of("s3-fifo", then_loop(110)), 30) << "of a loop, the more it exceeds memory";
+  EXPECT_GT(misses_of("s3-fifo:ghosts=0%", then_loop(50)), 99) << "nothing is remembered";
+}
+
+TEST(MissRate, WhatALoopKeepsInMemoryIsNotRenewed) {
+  for (const uint64_t percent : {150, 200, 300}) {
+    const auto touches = [percent](uint64_t i, Dice&) { return i % (kFrames * percent / 100); };
+    EXPECT_LE(misses_of("s3-fifo", touches), 100 - 9'000.0 / static_cast<double>(percent) + 5)
+        << percent << ": a page more in memory is a miss less a turn";
+  }
+}
+
 TEST(MissRate, S3FifoNeedsNoParticularBatch) {
   for (const size_t batch : {1, 16, 64, 512})
     EXPECT_LE(misses_of("s3-fifo", loop(), batch), 26) << batch;

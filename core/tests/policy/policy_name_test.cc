@@ -20,7 +20,7 @@ std::string refusal(const std::string& name) {
 TEST(PolicyName, ParametersAreReadAndDefaultsAreFilledIn) {
   EXPECT_EQ(make_policy("fifo", 9, 9).value()->name(), "fifo:cool=0%");
   EXPECT_EQ(make_policy("s3-fifo:cool=5%", 9, 9).value()->name(),
-            "s3-fifo:small=3%,ghosts=20%,cool=5%");
+            "s3-fifo:small=3%,ghosts=18%,cool=5%");
   EXPECT_EQ(make_policy("di-mmap:buckets=7,hot=50%", 9, 9).value()->name(),
             "di-mmap:hot=50%,queue=10%,buckets=7");
 }

@@ -1,0 +1,65 @@
+// StreamLengths: how long the streams of one cache are, so that readahead ends where they end. Any
+// thread; the fault path: no lock, a count may be lost where two threads meet.
+//
+// Programs read in pieces: an object of a repository, an expert of a language model, a row of a
+// matrix. A window that doubles brings in as much behind the end of a piece as the piece has, and
+// what it pushes out costs as much again. Hur and Lin ("Memory Prefetching Using Adaptive Stream
+// Detection", MICRO 2006) keep a histogram of the lengths of streams, and prefetch only as far as
+// most streams of the present length go. So do we; but not by the length at which a stream ended,
+// which a pager cannot see. At each boundary where a window is due, it is noted whether the reader
+// comes as far as the middle of that window: its tripwire is missed, whether or not the window has
+// been brought in. So what is known is without bias, and walls fall when pieces become longer.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "core/base/assert.h"
+#include "core/prefetch/use_evidence.h"
+
+namespace outcore::prefetch {
+
+class StreamLengths {
+ public:
+  // Two an octave of pages: pieces begin and end a few pages beside the windows.
+  static constexpr uint32_t kSteps = 40;
+
+  // The step of a boundary that lies `pages` (with the stream's stride) behind its beginning.
+  static uint32_t step_of(uint32_t pages) {
+    const uint32_t octave = pages == 0 ? 0 : static_cast<uint32_t>(std::bit_width(pages)) - 1;
+    const uint32_t upper = octave == 0 ? 0 : pages >> (octave - 1) & 1;
+    return std::min(2 * octave + upper, kSteps - 1);
+  }
+
+  // A window is due at a boundary of this step; the reader has come to its middle; or it will not
+  // be known whether it does.
+  void watch(uint32_t step) { evidence_of(step).watch(kRing, kWatchedMax); }
+  void cross(uint32_t step) { evidence_of(step).use(kRing); }
+  void forget(uint32_t step) { evidence_of(step).unwatch(kRing); }
+
+  // Whether a window of so many pages saves more, by the misses of those readers that go on, than
+  // it costs by the pages for those that do not.
+  bool pays(uint32_t step, uint32_t window, uint64_t miss_ns, uint64_t page_ns) const {
+    OC_CHECK(step < kSteps);
+    OC_ASSERT(window != 0);
+    const double goes_on = steps_[step].share(kRing, 1.0);
+    return goes_on * kMissesSaved * static_cast<double>(miss_ns) >=
+           (1 - goes_on) * window * static_cast<double>(page_ns);
+  }
+
+ private:
+  static constexpr uint32_t kRing = 1;         // UseEvidence has several
+  static constexpr uint32_t kWatchedMax = 64;  // streams are fewer than pages
+  // Who meets a wall and goes on gets smaller windows at first.
+  static constexpr double kMissesSaved = 3;
+  UseEvidence& evidence_of(uint32_t step) {
+    OC_CHECK(step < kSteps);
+    return steps_[step];
+  }
+
+  std::array<UseEvidence, kSteps> steps_;
+};
+
+}  // namespace outcore::prefetch

@@ -1,0 +1,113 @@
+// StreamLengths: readers of pieces, by a stream table over a set of resident pages.
+#include "core/prefetch/stream_lengths.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <unordered_set>
+
+#include "core/prefetch/stream_table.h"
+
+namespace outcore::prefetch {
+namespace {
+
+constexpr uint64_t kMissNs = 100'000, kPageNs = 4'000;  // a disk
+
+// A thread that reads, and a prefetcher that fills advised pages at once.
+struct PieceReader {
+  StreamTable table{};
+  StreamLengths lengths;
+  std::unordered_set<uint64_t> resident, asked;
+  bool has_walls = true;
+  uint64_t misses = 0, advised = 0;
+
+  void read(uint64_t page) {
+    asked.insert(page);
+    if (!resident.insert(page).second) return;
+    ++misses;
+    StreamTable::Miss miss;
+    miss.cache_id = 1, miss.page = page, miss.page_end = 1 << 22, miss.window_max = 512;
+    miss.absent = {this, [](const void* of, uint64_t next) {
+                     return !static_cast<const PieceReader*>(of)->resident.contains(next);
+                   }};
+    if (has_walls) miss.lengths = &lengths;
+    miss.miss_ns = kMissNs, miss.page_ns = kPageNs;
+    const StreamTable::Advice ahead = table.on_miss(miss);
+    EXPECT_TRUE(table.is_valid());
+    for (uint32_t i = 0; i < ahead.run_count; ++i) {
+      for (uint32_t k = 0; k < ahead.run[i].count; ++k)
+        advised += resident.insert(ahead.run[i].first_page + k).second ? 1 : 0;
+    }
+  }
+  void read_piece(uint64_t first, uint64_t pages) {
+    for (uint64_t page = first; page < first + pages; ++page) read(page);
+  }
+  // Of its misses, and of the pages that came along.
+  uint64_t cost_ns() const { return misses * kMissNs + advised * kPageNs; }
+  uint64_t unused() const { return resident.size() - asked.size(); }
+};
+
+// Reads `count` pieces that lie anywhere, and forgets what was read.
+void read_pieces(PieceReader& reader, uint64_t pages, int count, std::mt19937_64& dice) {
+  reader.resident.clear(), reader.asked.clear();
+  reader.misses = reader.advised = 0;
+  for (int i = 0; i < count; ++i) reader.read_piece(dice() % 4000 * 1024, pages);
+}
+
+TEST(StreamLengths, StepsGrowWithThePagesTwoAnOctave) {
+  uint32_t before = 0;
+  for (uint32_t pages = 1; pages < 1 << 18; ++pages) {
+    const uint32_t step = StreamLengths::step_of(pages);
+    EXPECT_GE(step, before);
+    EXPECT_LE(step, before + 2) << "one pages has no half";
+    before = step;
+  }
+  EXPECT_EQ(StreamLengths::step_of(UINT32_MAX), StreamLengths::kSteps - 1);
+  EXPECT_NE(StreamLengths::step_of(95), StreamLengths::step_of(96));
+  EXPECT_EQ(StreamLengths::step_of(96), StreamLengths::step_of(127));
+}
+
+TEST(StreamLengths, ReadaheadEndsWherePiecesEnd) {
+  for (const uint64_t pages : {33, 64, 128, 300, 512}) {
+    std::mt19937_64 dice(pages);
+    PieceReader without, with;
+    without.has_walls = false;
+    read_pieces(without, pages, 40, dice), read_pieces(with, pages, 40, dice);
+    read_pieces(without, pages, 40, dice), read_pieces(with, pages, 40, dice);
+    EXPECT_GT(without.unused(), without.asked.size() / 5) << pages;
+    EXPECT_LT(with.unused(), without.unused() / 2) << pages;
+    EXPECT_LT(with.cost_ns(), without.cost_ns()) << pages;
+  }
+}
+
+TEST(StreamLengths, ALongScanAmongPiecesIsHardlySlower) {
+  std::mt19937_64 dice(1);
+  PieceReader reader;
+  read_pieces(reader, 128, 100, dice);
+  reader.resident.clear(), reader.asked.clear(), reader.misses = 0;
+  reader.read_piece(0, 20'000);
+  PieceReader fresh;
+  fresh.read_piece(0, 20'000);
+  EXPECT_LE(reader.misses, fresh.misses + 12);
+}
+
+TEST(StreamLengths, WallsFallWhenPiecesBecomeLonger) {
+  std::mt19937_64 dice(2);
+  PieceReader reader, fresh;
+  read_pieces(reader, 64, 100, dice);
+  read_pieces(reader, 512, 60, dice);
+  const uint64_t learning = reader.misses;
+  read_pieces(reader, 512, 60, dice), read_pieces(fresh, 512, 60, dice);
+  EXPECT_LE(reader.misses, fresh.misses * 11 / 10);
+  EXPECT_GE(learning, reader.misses);
+}
+
+TEST(StreamLengths, AnEndlessScanMeetsNoWall) {
+  PieceReader without, with;
+  without.has_walls = false;
+  without.read_piece(0, 200'000), with.read_piece(0, 200'000);
+  EXPECT_EQ(with.misses, without.misses);
+}
+
+}  // namespace
+}  // namespace outcore::prefetch
