@@ -9,33 +9,28 @@ namespace {
 
 // The first queue is the small queue, the second the main queue. A leaving frame is in neither; its
 // entry remembers where it came from, in the field in which DI-MMAP counts faults.
-constexpr uint32_t kCameFromSmall = 0, kCameFromMain = 1, kGuessed = 2;
+constexpr uint32_t kCameFromSmall = 0, kCameFromMain = 1, kGuessed = 2, kLook = 3;
 
 }  // namespace
 
-// As many as leave in the periods that are looked at, and those that lead to the main queue.
-uint64_t S3Fifo::history_of(uint64_t frames) const {
-  if (parameters_[1].value == 0) return 0;
-  return frames / 100 * std::max<uint64_t>(parameters_[1].value, 130) + kPeriodLeast;
-}
-
 Status S3Fifo::allocate(size_t frames_max) {
   if (Status s = allocate_entries(frames_max); !s) return s;
-  if (Status s = ghosts_.allocate(history_of(frames_max)); !s) return s;
-  return main_ghosts_.allocate(main_history_of(frames_max));
+  if (Status s = ghosts_.allocate(frames_max * parameters_[1].value / 100); !s) return s;
+  if (Status s = late_ghosts_.allocate(late_history(frames_max)); !s) return s;
+  return looks_.allocate(looks_history(frames_max));
 }
 
 Queue S3Fifo::admit(Entry& entry) {
   uint64_t age = 0;
   const bool has_ghost = ghosts_.take(entry.key, &age);
-  if (has_ghost) small_returns_.come_back(age);
-  uint64_t main_age = 0;
-  if (main_ghosts_.take(entry.key, &main_age)) main_returns_.come_back(main_age);
+  uint64_t late_age = 0;
+  if (is_watched(entry.key) && late_ghosts_.take(entry.key, &late_age))
+    small_returns_.come_back(late_age);
+  const bool was_look = looks_.take(entry.key, &late_age);
+  if (was_look) main_returns_.come_back(late_age);
   adapt(has_ghost && age < small_target_);
   const bool is_free = !has_been_full_ && second().size() < main_share_;
-  const bool is_owed = owed_ != 0 && !is_free;
-  if (is_owed) --owed_;
-  const bool is_main = (has_ghost && age <= early_) || is_free || is_owed || renewing_ != 0;
+  const bool is_main = has_ghost || was_look || is_free || renewing_ != 0;
   entry.faults = is_main ? kCameFromMain : kCameFromSmall;
   return is_main ? Queue::kSecond : Queue::kFirst;
 }
@@ -57,11 +52,17 @@ bool S3Fifo::must_renew() const {
 void S3Fifo::count_eviction() {
   if (++evictions_ < std::max<uint64_t>(capacity_ / 2, kPeriodLeast)) return;
   evictions_ = 0;
+  next_look_ = kEvictionsALook;
   if (renewing_ != 0) {
     if (--renewing_ == 0) small_returns_ = main_returns_ = {};
     return;
   }
-  if (must_renew()) renewing_ = kRenewal;
+  if (++quiet_ % kQuietPeriods == 0) wait_ /= 2;
+  if (quiet_ >= wait_ && must_renew()) {
+    renewing_ = kRenewal;
+    quiet_ = 0;
+    wait_ = std::min(2 * wait_ + 4, kWaitMost);
+  }
   small_returns_.begin_period(), main_returns_.begin_period();
 }
 
@@ -81,8 +82,7 @@ void S3Fifo::adapt(bool came_too_soon) {
 
 // A ghost of it means that it was asked for before, or came in beside pages that were.
 Queue S3Fifo::admit_guess(Entry& entry) {
-  uint64_t age = 0;
-  if (ghosts_.take(entry.key, &age) && age <= early_) {
+  if (ghosts_.take(entry.key)) {
     entry.faults = kCameFromMain;
     return Queue::kSecond;
   }
@@ -107,23 +107,29 @@ FrameId S3Fifo::pick() {
   OC_CHECK(resident_count() != 0);
   has_been_full_ = true;
   // Now and then the main queue gives up a page though it needs not, to see whether it comes back.
-  const bool is_a_look = ++picks_ % kPicksALook == 0 && parameters_[1].value != 0;
-  const bool is_smalls_turn =
-      (first().size() > small_target_ && !is_a_look) || second().size() == 0;
-  if (is_a_look && !is_smalls_turn) ++owed_;
-  return (is_smalls_turn ? first() : second()).pop(entries_);
+  if (evictions_ < next_look_ || second().size() == 0 || !remembers()) {
+    const bool is_smalls_turn = first().size() > small_target_ || second().size() == 0;
+    return (is_smalls_turn ? first() : second()).pop(entries_);
+  }
+  next_look_ += kEvictionsALook;
+  const FrameId look = second().pop(entries_);
+  entries_[static_cast<uint32_t>(look)].faults = kLook;
+  return look;
 }
 
 void S3Fifo::forget(const Entry& entry, bool was_victim) {
-  OC_CHECK(entry.faults <= kGuessed);
+  OC_CHECK(entry.faults <= kLook);
   if (!was_victim) return;
+  if (entry.faults == kGuessed) return;
   count_eviction();
   if (entry.faults == kCameFromSmall) {
-    small_returns_.leave();
     ghosts_.add(entry.key);
-  } else if (entry.faults == kCameFromMain) {
+    if (!is_watched(entry.key)) return;
+    small_returns_.leave();
+    late_ghosts_.add(entry.key);
+  } else if (entry.faults == kLook) {
     main_returns_.leave();
-    main_ghosts_.add(entry.key);
+    looks_.add(entry.key);
   }
 }
 
@@ -132,11 +138,16 @@ void S3Fifo::capacity_changed() {
   main_share_ = share(100 - parameters_[0].value);
   OC_CHECK(main_share_ <= capacity_);
   OC_CHECK(small_least_ != 0);
-  early_ = share(parameters_[1].value);
+  // A history of another length forgets everything: not for a little.
+  const size_t change = std::max(capacity_, planned_) - std::min(capacity_, planned_);
+  if (planned_ != 0 && change < planned_ / 8) return;
+  planned_ = capacity_;
   small_returns_ = main_returns_ = {};
-  evictions_ = renewing_ = 0;
-  ghosts_.set_history(history_of(capacity_));
-  main_ghosts_.set_history(main_history_of(capacity_));
+  evictions_ = renewing_ = quiet_ = wait_ = 0;
+  next_look_ = kEvictionsALook;
+  ghosts_.set_history(share(parameters_[1].value));
+  late_ghosts_.set_history(remembers() ? late_history(capacity_) : 0);
+  looks_.set_history(remembers() ? looks_history(capacity_) : 0);
 }
 
 }  // namespace outcore::policy

@@ -13,10 +13,10 @@
 // because their first touch would look like a return.
 //
 // What the main queue holds may be of no use any more: a program that has gone on to other data
-// would miss all of it for ever, although it may fit. So ghosts are kept for longer than they lead
-// to the main queue, and it gives up one page in 128 victims, to see whether they come back. If
-// pages of the small queue do, and those of the main queue do not, all pages join the main queue
-// until it has changed its own (our addition as well).
+// would miss all of it for ever, although it may fit. So some ghosts are kept for longer, and the
+// main queue gives up one page in 128 victims, to see which come back. If pages of the small queue
+// do, and those of the main queue do not, all pages join the main queue until it has changed its
+// own (our addition as well).
 //
 // Why it is the default: a loop over 1.2 times the memory misses 20 %, where FIFO, LRU and CLOCK
 // miss everything. With `cool=N%`, that share of the memory stays leaving before it is freed, and
@@ -47,11 +47,13 @@ class S3Fifo final : public QueuePolicy {
   Status allocate(size_t frames_max);
 
   bool is_valid() const override {
-    return QueuePolicy::is_valid() && ghosts_.is_valid() && main_ghosts_.is_valid();
+    return QueuePolicy::is_valid() && ghosts_.is_valid() && late_ghosts_.is_valid() &&
+           looks_.is_valid();
   }
   std::string name() const override { return format_name(kName, parameters_); }
   size_t metadata_bytes() const override {
-    return entries_.touched() + ghosts_.metadata_bytes() + main_ghosts_.metadata_bytes();
+    return entries_.touched() + ghosts_.metadata_bytes() + late_ghosts_.metadata_bytes() +
+           looks_.metadata_bytes();
   }
 
  private:
@@ -71,20 +73,30 @@ class S3Fifo final : public QueuePolicy {
 
   bool must_renew() const;
   void count_eviction();
-  uint64_t history_of(uint64_t frames) const;
-  uint64_t main_history_of(uint64_t frames) const { return frames / 4 + kPicksALook; }
-
   // A renewal takes as many periods as the main queue needs to change all of its pages.
-  static constexpr uint32_t kPicksALook = 128, kPeriodLeast = 2048, kRenewal = 2;
+  static constexpr uint32_t kEvictionsALook = 128, kPeriodLeast = 2048, kRenewal = 2;
+  // A renewal that was of no use is not repeated soon: the wait until the next one doubles, and is
+  // halved in each kQuietPeriods without one.
+  static constexpr uint32_t kQuietPeriods = 16, kWaitMost = 256;
+  // Late returns are watched of one page in kWatchShare, within 1.3 times the memory.
+  static constexpr uint64_t kWatchShare = 4;
+  static bool is_watched(PageKey key) { return key % kWatchShare == 0; }
+  static uint64_t late_history(uint64_t frames) {
+    return (frames / 10 * 13 + kPeriodLeast) / kWatchShare;
+  }
+  static uint64_t looks_history(uint64_t frames) { return frames / 64 + kEvictionsALook; }
+  bool remembers() const { return parameters_[1].value != 0; }
 
   const Parameters parameters_;
-  GhostTable ghosts_, main_ghosts_;  // of the small queue, and of the main queue
-  VictimReturns small_returns_, main_returns_;
-  uint64_t early_ = 0;      // who returns before so many others have left joins the main queue
-  uint64_t evictions_ = 0;  // of this period
-  uint32_t renewing_ = 0;   // periods for which all pages still join the main queue
-  uint32_t picks_ = 0;
-  uint32_t owed_ = 0;  // pages that the main queue gave up without need: as many others join it
+  GhostTable ghosts_;       // of the small queue, young
+  GhostTable late_ghosts_;  // of the small queue, those that are watched
+  GhostTable looks_;        // of the main queue, those that it gave up as a look
+  VictimReturns small_returns_, main_returns_;  // of the ghosts that are watched
+  uint64_t evictions_ = 0;                      // of this period
+  uint32_t renewing_ = 0;                 // periods for which all pages still join the main queue
+  uint32_t quiet_ = 0, wait_ = 0;         // periods since the last renewal; before the next one
+  uint64_t next_look_ = kEvictionsALook;  // after so many evictions of this period
+  size_t planned_ = 0;                    // the capacity for which there are ghosts
   size_t small_least_ = 1, small_target_ = 1;
   uint32_t patience_ = 0;
   size_t main_share_ = 0;

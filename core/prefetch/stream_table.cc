@@ -172,7 +172,7 @@ bool StreamTable::follow(Stream& stream, Match how, const Miss& miss) {
   }
   if (how == Match::kInside && !has_passed) return false;
   if (is_dry) move_end(stream, page + stream.stride);
-  if (how == Match::kArrived) {
+  if (how == Match::kArrived && !stream.is_at_wall) {
     // Behind a wall they grow when the reader has come as far as others do not.
     if (stream.watched == 0 || stream.watched != stream.passed) stream.window *= 2;
     failures_ = 0;
@@ -269,8 +269,10 @@ bool StreamTable::is_wall(Stream& stream, const Miss& miss) {
   const uint32_t step = StreamLengths::step_of(stream.length);
   const auto middle = static_cast<int64_t>(std::max(stream.window / 2, 1u));
   if (step < stream.passed || !is_page(stream.end + middle * stream.stride, miss)) return false;
+  if (stream.watched != 0) return false;  // its reader has to prove itself at another boundary
   const bool pays = miss.lengths->pays(step, stream.window, miss.miss_ns, miss.page_ns);
-  if (stream.watched == 0) {
+  // A reader passes pages that are in memory without a miss: what it does would not be known.
+  if (miss.absent.has(stream.end)) {
     miss.lengths->watch(step);
     stream.watched = static_cast<uint8_t>(step + 1);
     stream.proof = static_cast<uint32_t>((stream.end - stream.last) / stream.stride + middle);
@@ -287,6 +289,7 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   OC_CHECK(stream.window > 0);
   stream.wasted = 0;
   stream.tripwire = stream.end;
+  stream.is_at_wall = false;
   stream.window = std::min(stream.window, miss.window_max);
   if (!miss.is_sequential && affordable() < stream.window)
     stream.window = std::max(affordable(), 1u);

@@ -24,13 +24,11 @@ class UseEvidence {
     uint32_t watched = 0, used = 0;
   };
 
-  // A page of the ring is being watched: it was not brought in, and will be asked for, or not. Both
-  // counts are halved at `most`.
-  void watch(uint32_t ring, uint32_t most = kWatchedMax) {
+  // A page of the ring is being watched: it was not brought in, and will be asked for, or not.
+  void watch(uint32_t ring) {
     OC_CHECK(ring != 0 && ring < kRings);
-    OC_CHECK(most > 1 && most <= kWatchedMax);
     Count now = count(ring);
-    if (++now.watched >= most) now = {now.watched / 2, now.used / 2};
+    if (++now.watched >= kWatchedMax) now = {now.watched / 2, now.used / 2};
     set(ring, now);
   }
   // A watched page of the ring was asked for.

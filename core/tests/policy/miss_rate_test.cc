@@ -71,6 +71,17 @@ TEST(MissRate, WhatALoopKeepsInMemoryIsNotRenewed) {
   }
 }
 
+// Passes forward and backward: what returns at a turn returns soon, what is in memory late.
+TEST(MissRate, PassesToAndFroAreRenewedSeldom) {
+  for (const uint64_t percent : {200, 250}) {
+    const uint64_t pages = kFrames * percent / 100;
+    const auto touches = [pages](uint64_t i, Dice&) {
+      return i / pages % 2 == 0 ? i % pages : pages - 1 - i % pages;
+    };
+    EXPECT_LE(misses_of("s3-fifo", touches), percent == 200 ? 59 : 68) << percent;
+  }
+}
+
 TEST(MissRate, S3FifoNeedsNoParticularBatch) {
   for (const size_t batch : {1, 16, 64, 512})
     EXPECT_LE(misses_of("s3-fifo", loop(), batch), 26) << batch;

@@ -123,6 +123,46 @@ TEST_F(S3FifoTest, ARemovedPageLeavesNoGhost) {
   EXPECT_EQ(victim(), 0u);
 }
 
+TEST_F(S3FifoTest, TheMainQueueGivesUpAPageNowAndThenAndTakesItBackIfItReturns) {
+  make_full_once("s3-fifo", 1000);
+  for (uint32_t f = 0; f < 1000; ++f) fill(f, f);  // small
+  free_victim(0);
+  fill(0, 0);  // main
+  for (uint32_t i = 1; i < 127; ++i) free_victim(i);
+  free_victim(0);  // a look, after 128 others
+  fill(0, 0);
+  for (uint32_t i = 127; i < 254; ++i) free_victim(i);
+  free_victim(0);  // the next look: it was in the main queue
+  fill(0, 5000);   // a page that has never been here
+  for (uint32_t i = 254; i < 600; ++i) free_victim(i);
+}
+
+TEST_F(S3FifoTest, GuessesThatLeaveCallForNoLook) {
+  make_full_once("s3-fifo", 1000);
+  fill(0, 0);
+  free_victim(0);
+  fill(0, 0);  // main
+  for (uint32_t f = 1; f < 1000; ++f) policy->guessed(FrameId{f}, key_of_page(f));
+  for (uint32_t f = 1; f < 900; ++f) free_victim(f);
+}
+
+TEST_F(S3FifoTest, ASmallResizeForgetsNoGhosts) {
+  make_full_once("s3-fifo", 1000);
+  for (uint32_t f = 0; f < 900; ++f) fill(f, f);
+  for (uint32_t f = 0; f < 3; ++f) free_victim(f);
+  policy->set_capacity(950);
+  fill(0, 0);  // main
+  policy->set_capacity(500);
+  fill(1, 1);  // small: nothing is remembered
+  for (uint32_t f = 3; f < 30; ++f) free_victim(f);
+  fill(2, 2);
+  std::vector<FrameId> rest(900);
+  rest.resize(policy->choose_victims(rest));
+  ASSERT_EQ(rest.size(), 873u);
+  EXPECT_EQ(rest[857], FrameId{0}) << "when the small queue is down to its share of 15";
+  EXPECT_EQ(rest[871], FrameId{1});
+}
+
 TEST_F(S3FifoTest, WithoutGhostsAndRescuesItIsFifo) {
   make_full_once("s3-fifo:ghosts=0%", 10);
   for (uint32_t i = 0; i < 100; ++i) {

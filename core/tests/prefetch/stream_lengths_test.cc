@@ -5,6 +5,7 @@
 
 #include <random>
 #include <unordered_set>
+#include <vector>
 
 #include "core/prefetch/stream_table.h"
 
@@ -19,6 +20,7 @@ struct PieceReader {
   StreamLengths lengths;
   std::unordered_set<uint64_t> resident, asked;
   bool has_walls = true;
+  uint32_t window_max = 512;
   uint64_t misses = 0, advised = 0;
 
   void read(uint64_t page) {
@@ -26,7 +28,7 @@ struct PieceReader {
     if (!resident.insert(page).second) return;
     ++misses;
     StreamTable::Miss miss;
-    miss.cache_id = 1, miss.page = page, miss.page_end = 1 << 22, miss.window_max = 512;
+    miss.cache_id = 1, miss.page = page, miss.page_end = 1 << 22, miss.window_max = window_max;
     miss.absent = {this, [](const void* of, uint64_t next) {
                      return !static_cast<const PieceReader*>(of)->resident.contains(next);
                    }};
@@ -80,6 +82,19 @@ TEST(StreamLengths, ReadaheadEndsWherePiecesEnd) {
   }
 }
 
+TEST(StreamLengths, ManyPiecesAtOnceAreLearntAsWell) {
+  std::mt19937_64 dice(6);
+  PieceReader reader;
+  std::vector<uint64_t> first(6);
+  for (int round = 0; round < 20; ++round) {
+    reader.resident.clear(), reader.asked.clear();
+    for (uint64_t& at : first) at = dice() % 4000 * 1024;
+    for (uint64_t page = 0; page < 128; ++page)
+      for (const uint64_t at : first) reader.read(at + page);
+  }
+  EXPECT_LT(reader.unused(), first.size() * 16);
+}
+
 TEST(StreamLengths, ALongScanAmongPiecesIsHardlySlower) {
   std::mt19937_64 dice(1);
   PieceReader reader;
@@ -100,6 +115,39 @@ TEST(StreamLengths, WallsFallWhenPiecesBecomeLonger) {
   read_pieces(reader, 512, 60, dice), read_pieces(fresh, 512, 60, dice);
   EXPECT_LE(reader.misses, fresh.misses * 11 / 10);
   EXPECT_GE(learning, reader.misses);
+}
+
+TEST(StreamLengths, AWallWithTheWindowAtItsLimitStandsThoughPagesAheadAreLost) {
+  std::mt19937_64 dice(4);
+  for (const uint32_t window_max : {4, 8, 32}) {
+    PieceReader reader;
+    reader.window_max = window_max;
+    for (int i = 0; i < 200; ++i) {
+      const uint64_t first = dice() % 4000 * 1024;
+      for (uint64_t page = first; page < first + 64; ++page) {
+        if (dice() % 2 == 0) reader.resident.erase(page);
+        reader.read(page);
+      }
+      reader.resident.clear();
+    }
+  }
+}
+
+TEST(StreamLengths, PagesInMemoryBehindAWallDoNotHideThatReadersGoOn) {
+  PieceReader reader;
+  std::mt19937_64 dice(5);
+  read_pieces(reader, 64, 60, dice);
+  read_pieces(reader, 64, 0, dice);
+  // Every reader goes on, for 2000 pages, of which those behind the wall are in memory already.
+  for (int i = 0; i < 40; ++i) {
+    const uint64_t first = static_cast<uint64_t>(i) * 4096;
+    for (uint64_t page = first + 66; page < first + 600; ++page) reader.resident.insert(page);
+    reader.read_piece(first, 2000);
+  }
+  const uint64_t learning = reader.misses;
+  reader.misses = 0;
+  for (int i = 0; i < 40; ++i) reader.read_piece(static_cast<uint64_t>(i) * 4096 + (1 << 20), 2000);
+  EXPECT_LT(reader.misses, learning + 40 * 4);
 }
 
 TEST(StreamLengths, AnEndlessScanMeetsNoWall) {
