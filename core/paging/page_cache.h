@@ -22,6 +22,7 @@
 #include "core/paging/shared_writes.h"
 #include "core/paging/write_failures.h"
 #include "core/prefetch/fetch_tuner.h"
+#include "core/prefetch/stream_lengths.h"
 #include "core/prefetch/touch_log.h"
 #include "core/published/sheet.h"
 #include "core/region/page_word.h"

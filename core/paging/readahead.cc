@@ -77,8 +77,7 @@ uint32_t Readahead::read_ahead(PageCache& cache, View& view, uint64_t page, bool
   miss.along_max = static_cast<uint32_t>(std::max(along_bytes / cache.page_bytes, uint64_t{1}) - 1);
   miss.is_sequential = advice == Advice::kSequential;
   miss.is_in_flight = is_in_flight;
-  miss.lengths = &cache.stream_lengths;
-  miss.miss_ns = cache.fetches.cost.miss_ns(), miss.page_ns = cache.fetches.cost.page_ns();
+  miss.lengths = &cache.stream_lengths, miss.cost = &cache.fetches.cost;
   miss.absent = {&cache, [](const void* of, uint64_t next) {
                    return static_cast<const PageCache*>(of)->seems_absent(next);
                  }};

@@ -119,8 +119,7 @@ FrameId S3Fifo::pick() {
 
 void S3Fifo::forget(const Entry& entry, bool was_victim) {
   OC_CHECK(entry.faults <= kLook);
-  if (!was_victim) return;
-  if (entry.faults == kGuessed) return;
+  if (!was_victim || entry.faults == kGuessed) return;
   count_eviction();
   if (entry.faults == kCameFromSmall) {
     ghosts_.add(entry.key);

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/prefetch/use_evidence.h"
+#include "core/prefetch/use_count.h"
 
 namespace outcore::prefetch {
 
@@ -30,27 +30,26 @@ class EvictionWorth {
     return &sample_[decision / kDecisionsALook % kSample];
   }
   // A page has left; it has come back soon; it came in unasked, so that nothing is known of it.
-  void note_gone() { counts_.watch(kRing); }
-  void note_back() { counts_.use(kRing); }
-  void forget() { counts_.unwatch(kRing); }
+  void note_gone() { counts_.watch(); }
+  void note_back() { counts_.use(); }
+  void forget() { counts_.unwatch(); }
 
   // The share of a miss that a page costs which leaves. What comes back in the first half of the
   // time in which others must be used counts for both halves: pages that are touched by chance come
   // back soon or late, those of a loop late, and a loop loses nothing by what it pushes out. Never
   // less than kLeast, where nothing has been seen yet or nothing comes back.
   double share() const {
-    const UseEvidence::Count now = counts_.count(kRing);
+    const UseCount::Value now = counts_.value();
     const double back = (now.used + kDoubt * kLeast / 2) / (now.watched + kDoubt);
     return std::clamp(2 * back, kLeast, 1.0);
   }
 
  private:
-  static constexpr uint32_t kRing = 1;  // UseEvidence has several
   static constexpr double kLeast = 0.22, kDoubt = 16;
 
   std::array<Page, kSample> sample_;
   std::atomic<uint64_t> decisions_{0};
-  UseEvidence counts_;
+  UseCount counts_;
 };
 
 }  // namespace outcore::prefetch

@@ -13,11 +13,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstdint>
 
 #include "core/base/assert.h"
+#include "core/prefetch/fetch_cost.h"
+#include "core/prefetch/use_count.h"
 
 namespace outcore::prefetch {
 
@@ -33,58 +34,31 @@ class StreamLengths {
     return std::min(2 * octave + upper, kSteps - 1);
   }
 
-  // A window is due at a boundary of this step. At kWatchedMax both counts are halved: old news
-  // fades.
-  void watch(uint32_t step) {
-    Count now = count(step);
-    if (++now.watched >= kWatchedMax) now = {now.watched / 2, now.crossed / 2};
-    set(step, now);
-  }
-  // The reader has come to the middle of that window.
-  void cross(uint32_t step) {
-    Count now = count(step);
-    if (now.crossed < now.watched) ++now.crossed;
-    set(step, now);
-  }
-  // It will not be known whether it does.
-  void forget(uint32_t step) {
-    Count now = count(step);
-    if (now.watched > now.crossed) --now.watched;
-    set(step, now);
-  }
+  // A window is due at a boundary of this step; the reader has come to the middle of that window;
+  // or it will not be known whether it does.
+  void watch(uint32_t step) { count_of(step).watch(kWatchedMax); }
+  void cross(uint32_t step) { count_of(step).use(); }
+  void forget(uint32_t step) { count_of(step).unwatch(); }
 
   // Whether a window of so many pages saves more, by the misses of those readers that go on, than
   // it costs by the pages for those that do not.
-  bool pays(uint32_t step, uint32_t window, uint64_t miss_ns, uint64_t page_ns) const {
+  bool pays(uint32_t step, uint32_t window, const FetchCost& cost) const {
     OC_CHECK(step < kSteps);
     OC_ASSERT(window != 0);
-    const Count now = count(step);
-    // Without evidence they go on: that weighs as much as kPriorWeight streams.
-    const double goes_on = (now.crossed + kPriorWeight) / (now.watched + kPriorWeight);
-    return goes_on * kMissesSaved * static_cast<double>(miss_ns) >=
-           (1 - goes_on) * window * static_cast<double>(page_ns);
+    const double goes_on = steps_[step].share(1.0);
+    return goes_on * kMissesSaved * static_cast<double>(cost.miss_ns()) >=
+           (1 - goes_on) * window * static_cast<double>(cost.page_ns());
   }
 
  private:
-  // Who meets a wall and goes on gets smaller windows at first.
-  static constexpr double kMissesSaved = 3, kPriorWeight = 4;
-  static constexpr uint32_t kWatchedMax = 64;
-  struct Count {
-    uint32_t watched = 0, crossed = 0;
-  };
-  Count count(uint32_t step) const {
+  static constexpr double kMissesSaved = 3;    // who meets a wall and goes on has smaller windows
+  static constexpr uint32_t kWatchedMax = 64;  // streams are fewer than pages
+  UseCount& count_of(uint32_t step) {
     OC_CHECK(step < kSteps);
-    const uint32_t word = steps_[step].load(std::memory_order_relaxed);
-    OC_ASSERT((word >> 16) <= (word & 0xFFFF));
-    return {word & 0xFFFF, word >> 16};
-  }
-  void set(uint32_t step, Count now) {
-    OC_CHECK(step < kSteps);
-    OC_ASSERT(now.crossed <= now.watched);
-    steps_[step].store(now.crossed << 16 | now.watched, std::memory_order_relaxed);
+    return steps_[step];
   }
 
-  std::array<std::atomic<uint32_t>, kSteps> steps_{};
+  std::array<UseCount, kSteps> steps_;
 };
 
 }  // namespace outcore::prefetch

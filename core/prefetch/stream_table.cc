@@ -30,6 +30,7 @@ bool is_page(int64_t page, const StreamTable::Miss& miss) {
 }  // namespace
 
 StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
+  OC_CHECK(asked.lengths == nullptr || asked.cost != nullptr);
   if (asked.window_max == 0 || asked.page >= kPagesMax) return {};
   OC_ASSERT(is_valid());
   Miss miss = asked;
@@ -270,7 +271,7 @@ bool StreamTable::is_wall(Stream& stream, const Miss& miss) {
   const auto middle = static_cast<int64_t>(std::max(stream.window / 2, 1u));
   if (step < stream.passed || !is_page(stream.end + middle * stream.stride, miss)) return false;
   if (stream.watched != 0) return false;  // its reader has to prove itself at another boundary
-  const bool pays = miss.lengths->pays(step, stream.window, miss.miss_ns, miss.page_ns);
+  const bool pays = miss.lengths->pays(step, stream.window, *miss.cost);
   // A reader passes pages that are in memory without a miss: what it does would not be known.
   if (miss.absent.has(stream.end)) {
     miss.lengths->watch(step);

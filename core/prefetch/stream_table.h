@@ -96,9 +96,9 @@ class StreamTable {
     uint32_t readers = 1;       // threads that missed pages recently
     bool has_hints = false;     // hints are waiting in the queue: a missing page may only be late
     Pages absent{};
-    // What is known of the cache's streams, and what a miss and a page cost; nullptr: no walls.
+    // What is known of the cache's streams, and what it costs to fetch; nullptr: no walls.
     StreamLengths* lengths = nullptr;
-    uint64_t miss_ns = 0, page_ns = 0;
+    const FetchCost* cost = nullptr;  // of the same cache: there if `lengths` is
   };
   Advice on_miss(const Miss& miss);
   // After a miss without a stream, the pages of [first, end) came in together. A reader that goes

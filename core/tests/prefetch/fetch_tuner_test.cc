@@ -333,9 +333,9 @@ TEST(UseEvidence, UsesNeverExceedWhatIsWatched) {
   UseEvidence evidence;
   evidence.use(1);
   EXPECT_EQ(evidence.count(1).used, 0u);
-  for (uint32_t i = 0; i < 3 * UseEvidence::kWatchedMax; ++i) evidence.watch(1), evidence.use(1);
+  for (uint32_t i = 0; i < 3 * UseCount::kWatchedMax; ++i) evidence.watch(1), evidence.use(1);
   EXPECT_LE(evidence.count(1).used, evidence.count(1).watched);
-  EXPECT_LT(evidence.count(1).watched, UseEvidence::kWatchedMax);
+  EXPECT_LT(evidence.count(1).watched, UseCount::kWatchedMax);
   evidence.unwatch(1);
   EXPECT_LE(evidence.count(1).used, evidence.count(1).watched);
 }
