@@ -187,7 +187,7 @@ TEST_P(EveryPolicy, MisuseIsABugThatStopsTheProgram) {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicy,
                          testing::Values("auto", "fifo", "fifo:cool=20%", "s3-fifo",
-                                         "s3-fifo:small=50%,ghosts=40%",
+                                         "s3-fifo:small=50%,ghosts=20%",
                                          "s3-fifo:ghosts=0%,cool=10%", "di-mmap",
                                          "di-mmap:hot=0%,queue=0%",
                                          "di-mmap:hot=90%,queue=50%,buckets=3"),
