@@ -6,8 +6,8 @@ set(OUTCORE_WRAPPED
   __cxa_thread_atexit _exit abort accept4 aligned_alloc calloc close eventfd fallocate fcntl
   fdatasync fclose fopen fopen64 free fsync ftruncate ioctl lseek madvise malloc memalign
   memfd_create mincore mkostemp mmap mprotect mremap msync munlock munmap open openat
-  posix_memalign pread pthread_sigmask pwrite raise read realloc send sigaction socket syscall write
-  writev)
+  posix_memalign pread pthread_create pthread_sigmask pwrite raise read realloc send sigaction
+  socket syscall write writev)
 set(OUTCORE_WRAP_OPTIONS ${OUTCORE_WRAPPED})
 list(TRANSFORM OUTCORE_WRAP_OPTIONS PREPEND "LINKER:--wrap=")
 

@@ -78,6 +78,7 @@ void MessageDelivery::run(int queue) {
       if (is_worth_spinning()) continue;
       epoll_event events[2];
       const int count = ::epoll_wait(queue, events, 2, -1);
+      if (count < 0) pause_where_refused(errno);
       for (int i = 0; i < count; ++i)
         if (events[i].data.fd == stop_event_) return;
       continue;

@@ -61,6 +61,13 @@ void yield() {
   ::sched_yield();
 }
 
+void pause_where_refused(int error) {
+  constexpr uint64_t kPauseNs = 10'000'000;
+  if (error == EINTR || error == EAGAIN) return;
+  std::atomic<uint32_t> word{0};
+  wait(&word, 0, kPauseNs);
+}
+
 uint64_t now_ns() { return wait_hooks != nullptr ? wait_hooks->now_ns() : base::now_ns(); }
 
 void Lock::lock() {

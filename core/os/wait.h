@@ -33,6 +33,10 @@ void wait_between_processes(std::atomic<uint32_t>* word, uint32_t while_value, u
 void wake_between_processes(std::atomic<uint32_t>* word);
 void yield();
 uint64_t now_ns();
+// For a thread whose waiting call (poll, say) failed with `error`: where the kernel refuses the
+// call, as the filter of a sandbox can have it, the thread must look from time to time instead, and
+// pauses here; otherwise it asks again at once.
+void pause_where_refused(int error);
 
 // Lock: a mutex whose holder cannot be interrupted by a signal handler that needs it. The caller
 // has blocked signals (SignalBlock), or is inside the fault handler, which runs with all signals

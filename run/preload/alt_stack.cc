@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "run/preload/real.h"
+#include "run/preload/sandbox.h"
 
 namespace outcore::preload {
 namespace {
@@ -51,6 +52,7 @@ void give_stack_back(std::byte* stack) {
 
 // The thread ends. The kernel must not have what another thread may be given.
 void end_thread(void*) {
+  if (is_restricted()) return;  // they are left behind
   stack_t off{};
   off.ss_flags = SS_DISABLE;
   real().sigaltstack(&off, nullptr);

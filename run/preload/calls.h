@@ -44,8 +44,12 @@ void bring_in(const char* path, char* const* arguments, char* const* names);
 // siginterrupt() says of a signal what signal() makes of it.
 void note_interrupting(int signal, bool is_interrupting);
 
-// The program is about to restrict its own system calls. False, and errno is ENOMEM: it must not.
-bool before_sandbox();
+// prctl() or seccomp() that makes the program restrict its own system calls. -1 and ENOMEM: what
+// that asks of us first has no memory.
+struct SystemCall {
+  long number, a, b, c, d, e;
+};
+long into_sandbox(const SystemCall& call);
 
 // Runs a call on the door. A list of ours that is too large for the memory that is left is ENOMEM.
 template <typename Call>

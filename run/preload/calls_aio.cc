@@ -19,6 +19,7 @@
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/later_writes.h"
+#include "run/preload/own_threads.h"
 #include "run/preload/window.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
@@ -98,7 +99,7 @@ int start_thread(void* (*function)(void*), void* argument) {
   for (const int fault : kFaultSignals) sigdelset(&all, fault);
   real().pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const int error = real().pthread_create(&thread, &attributes, function, argument);
+  const int error = OwnThreads::start(&thread, &attributes, function, argument);
   real().pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
   return error;

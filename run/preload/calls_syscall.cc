@@ -301,7 +301,8 @@ long on_process(long number, const Words& w) {
       return prctl(as_int(w.a), w.b, w.c, w.d, w.e);
     case SYS_seccomp:
       // Others only ask; and where there is no filter it does nothing.
-      if (as_unsigned(w.a) == SECCOMP_SET_MODE_FILTER && w.c != 0 && !before_sandbox()) return -1;
+      if (as_unsigned(w.a) == SECCOMP_SET_MODE_FILTER && w.c != 0)
+        return into_sandbox({number, w.a, w.b, w.c, w.d, w.e});
       return real().syscall(number, w.a, w.b, w.c);
     case SYS_io_setup:
     case SYS_io_uring_setup:

@@ -9,6 +9,7 @@
 #include "run/preload/calls.h"
 #include "run/preload/fork.h"
 #include "run/preload/program_threads.h"
+#include "run/preload/sandbox.h"
 #include "run/preload/window.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
@@ -46,7 +47,7 @@ Result begin_thread(void* given) {
 // nullptr: the thread begins as it is.
 template <typename Function>
 Start<Function>* new_start(Function function, void* argument) {
-  if (is_inside() || !Window::is_offered() || is_borrowing()) return nullptr;
+  if (is_inside() || !Window::is_offered() || is_restricted() || is_borrowing()) return nullptr;
   return new (std::nothrow) Start<Function>{function, argument};
 }
 

@@ -22,6 +22,7 @@
 #include "run/preload/last_store.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/own_memory.h"
+#include "run/preload/own_threads.h"
 #include "run/preload/real.h"
 #include "run/preload/watch.h"
 #include "run/preload/window.h"
@@ -56,6 +57,7 @@ void after_fork_in_parent(bool may_have_failed) {
 }
 
 void after_fork_in_child() {
+  OwnThreads::after_fork_in_child();
   Heap::after_fork_in_child();
   Door::instance().after_fork_in_child();
   Heap::unlock_start();

@@ -36,6 +36,8 @@ class Heap {
     return reinterpret_cast<uint64_t>(address) - low_.load(std::memory_order_relaxed) <
            span_.load(std::memory_order_relaxed);
   }
+  // No allocation is large enough from now on; those that are there stay.
+  static void close() { bytes_min_.store(UINT64_MAX, std::memory_order_release); }
   static bool is_used() { return span_.load(std::memory_order_relaxed) != 0; }
   // Whether some of the range belongs to the heap, and the program itself makes the call.
   static bool concerns(const void* address, size_t size_bytes) {

@@ -10,6 +10,7 @@
 
 #include "core/os/uapi.h"
 #include "run/preload/own_descriptors.h"
+#include "run/preload/own_threads.h"
 #include "run/preload/real.h"
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
@@ -26,12 +27,10 @@ void become_ours(const char* name) {
   real().pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-namespace {
-using outcore::preload::OwnDescriptors;
-}
 }  // namespace outcore::preload
 
 using outcore::preload::OwnDescriptors;
+using outcore::preload::OwnThreads;
 using outcore::preload::real;
 
 extern "C" {
@@ -78,6 +77,10 @@ int __wrap_sigaction(int signal, const struct sigaction* now, struct sigaction* 
 }
 int __wrap_pthread_sigmask(int how, const sigset_t* now, sigset_t* before) {
   return real().pthread_sigmask(how, now, before);
+}
+int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                          void* (*function)(void*), void* argument) {
+  return OwnThreads::start(thread, attributes, function, argument);
 }
 int __wrap_raise(int signal) { return real().raise(signal); }
 FILE* __wrap_fopen(const char* path, const char* mode) { return real().fopen(path, mode); }

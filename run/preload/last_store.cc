@@ -14,6 +14,7 @@
 #include "run/preload/heap.h"
 #include "run/preload/inside.h"
 #include "run/preload/real.h"
+#include "run/preload/sandbox.h"
 #include "run/preload/settings.h"
 
 namespace outcore::preload {
@@ -103,7 +104,7 @@ bool LastStore::start() {
 }
 
 void LastStore::run(What what) {
-  if (!is_there()) return;
+  if (are_all_restricted() || !is_there()) return;
   // What was interrupted is this library: a lock that storing needs may be this thread's.
   if (is_inside()) return say_that_it_cannot_be("the process ends within Outcore");
   const int saved_errno = errno;

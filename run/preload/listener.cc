@@ -50,7 +50,7 @@ int Listener::start_of_breaks() {
       // for 45 s (lease-break-time).
       const timespec pause{10, 0};
       for (const uint64_t one = 1;;) {
-        ::sigtimedwait(&breaks, nullptr, &pause);
+        if (::sigtimedwait(&breaks, nullptr, &pause) < 0) os::pause_where_refused(errno);
         const ssize_t ignored = real().write(event_, &one, sizeof one);
         static_cast<void>(ignored);
       }
@@ -169,7 +169,9 @@ bool Listener::wait() {
     std::vector<pollfd> all{event};
     for (const Entry& e : entries_)
       if (!e.is_lease) all.push_back({e.fd, POLLIN, 0});
-    return ::poll(all.data(), all.size(), -1) > 0 && (all[0].revents & POLLIN) != 0;
+    const int count = ::poll(all.data(), all.size(), -1);
+    if (count < 0) os::pause_where_refused(errno);
+    return count > 0 && (all[0].revents & POLLIN) != 0;
   } catch (const std::bad_alloc&) {  // then it is listened again and again
     return ::poll(&event, 1, 10) > 0;
   }

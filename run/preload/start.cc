@@ -15,6 +15,7 @@
 #include "run/preload/last_store.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/requests.h"
+#include "run/preload/sandbox.h"
 #include "run/preload/settings.h"
 #include "run/preload/window.h"
 
@@ -75,6 +76,7 @@ __attribute__((destructor)) void end() {
 }  // namespace
 
 void end_of_process() {
+  if (are_all_restricted()) return;
   static std::atomic<pid_t> ending{0};  // the process that ends: a forked child ends, too
   Door& door = Door::instance();
   if (door.is_of_another_process()) return;

@@ -255,7 +255,10 @@ void Watch::Impl::hand_back_opened() {
 void Watch::Impl::answer() {
   for (;;) {
     pollfd wait[3] = {{to_answerer, POLLIN, 0}, {requests, POLLIN, 0}, {link, POLLIN, 0}};
-    if (::poll(wait, 3, -1) < 0) continue;
+    if (::poll(wait, 3, -1) < 0) {
+      os::pause_where_refused(errno);
+      continue;
+    }
     if ((wait[0].revents & POLLIN) != 0) {
       hush(to_answerer);
       hand_back_opened();

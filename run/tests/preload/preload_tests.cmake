@@ -81,6 +81,14 @@ foreach(delivery messages in-thread mprotect)
   endforeach()
 endforeach()
 
+# A part of the library by itself.
+add_executable(preload_own_threads ${CMAKE_SOURCE_DIR}/run/tests/preload/own_threads.cc
+  ${CMAKE_SOURCE_DIR}/run/preload/own_threads.cc ${CMAKE_SOURCE_DIR}/run/preload/real.cc)
+target_include_directories(preload_own_threads PRIVATE include ${CMAKE_SOURCE_DIR})
+target_link_libraries(preload_own_threads PRIVATE outcore outcore_flags ${CMAKE_DL_LIBS})
+add_test(NAME preload.own_threads COMMAND preload_own_threads)
+set_tests_properties(preload.own_threads PROPERTIES TIMEOUT 60 LABELS "preload;nosan")
+
 add_test(NAME preload.explains_refusal
   COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/explains_refusal.sh ${CMAKE_BINARY_DIR}/bin/outcore)
 set_tests_properties(preload.explains_refusal PROPERTIES TIMEOUT 120 LABELS "preload;nosan")

@@ -21,9 +21,9 @@ constexpr int kAllowed[] = {SYS_read,        SYS_write,      SYS_exit_group, SYS
                             SYS_close,       SYS_newfstatat, SYS_gettid,     SYS_rt_sigaction,
                             SYS_rt_sigreturn};
 
-enum class Way { kPrctl, kSyscall, kAllThreads };
+enum class Way { kPrctl, kSyscall, kAllThreads, kAllThreadsOrDie };
 
-// Everything else is answered by EPERM.
+// Everything else is answered by EPERM, or ends the process.
 void restrict_oneself(Way way) {
   sock_filter text[2 * std::size(kAllowed) + 2];
   unsigned short length = 0;
@@ -32,14 +32,17 @@ void restrict_oneself(Way way) {
     text[length++] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1);
     text[length++] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   }
-  text[length++] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+  const bool dies = way == Way::kAllThreadsOrDie;
+  const unsigned otherwise = dies ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM;
+  text[length++] = BPF_STMT(BPF_RET | BPF_K, otherwise);
   const sock_fprog whole{length, text};
   require(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
-  const unsigned long flags = way == Way::kAllThreads ? SECCOMP_FILTER_FLAG_TSYNC : 0;
+  const unsigned long flags = way >= Way::kAllThreads ? SECCOMP_FILTER_FLAG_TSYNC : 0;
   const long result = way == Way::kPrctl
                           ? ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole, 0, 0)
                           : ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &whole);
   require(result == 0, "the filter is installed");
+  if (dies) return;
   require(::syscall(SYS_getppid) == -1 && errno == EPERM, "and answers EPERM");
 }
 
@@ -102,6 +105,7 @@ const Case kCases[] = {
     {"prctl", [] { read_restricted(Way::kPrctl); }},
     {"syscall", [] { read_restricted(Way::kSyscall); }},
     {"all-threads", [] { read_restricted(Way::kAllThreads); }},
+    {"all-threads-or-die", [] { read_restricted(Way::kAllThreadsOrDie); }},
     {"another-thread", read_restricted_by_another},
     {"prctl-and-write", [] { write_restricted(Way::kPrctl); }},
     {"syscall-and-write", [] { write_restricted(Way::kSyscall); }},
