@@ -82,7 +82,7 @@ foreach(delivery messages in-thread mprotect)
 endforeach()
 
 # A part of the library by itself.
-add_executable(preload_own_threads ${CMAKE_SOURCE_DIR}/run/tests/preload/own_threads.cc
+add_executable(preload_own_threads ${CMAKE_SOURCE_DIR}/run/tests/preload/parts/own_threads.cc
   ${CMAKE_SOURCE_DIR}/run/preload/own_threads.cc ${CMAKE_SOURCE_DIR}/run/preload/real.cc)
 target_include_directories(preload_own_threads PRIVATE include ${CMAKE_SOURCE_DIR})
 target_link_libraries(preload_own_threads PRIVATE outcore outcore_flags ${CMAKE_DL_LIBS})
