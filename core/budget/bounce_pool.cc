@@ -30,16 +30,17 @@ BouncePool::Shape BouncePool::shape_for(uint64_t budget_bytes) {
 }
 
 BouncePool::~BouncePool() {
-  if (memory_ != nullptr) os::free_table(memory_, shape_.total_bytes());
+  if (memory_ != nullptr) os::free_table(memory_, memory().size());
 }
 
-Status BouncePool::allocate(const Shape& shape) {
+Status BouncePool::allocate(const Shape& shape, uint64_t own_bytes) {
   OC_CHECK(memory_ == nullptr);
   OC_CHECK(shape.small_count < kTaken);
   OC_CHECK(shape.chunk_count < kTaken);
   OC_CHECK(shape.chunk_bytes % kSmall == 0);
   shape_ = shape;
-  Result<std::byte*> memory = os::allocate_table(shape.total_bytes());
+  own_bytes_ = own_bytes;
+  Result<std::byte*> memory = os::allocate_buffers(shape.total_bytes() + own_bytes);
   if (!memory) return memory.error();
   memory_ = memory.value();
   if (Status s = stack_[0].next.allocate(shape.small_count); !s) return s;
@@ -82,10 +83,10 @@ std::span<std::byte> BouncePool::try_take(uint64_t size_bytes) {
   OC_ASSERT(size_bytes != 0);
   OC_ASSERT(memory_ != nullptr);
   if (size_bytes <= kSmall)
-    if (const uint32_t i = pop(stack_[0]); i != kEmpty) return {memory_ + i * kSmall, kSmall};
+    if (const uint32_t i = pop(stack_[0]); i != kEmpty) return {smalls() + i * kSmall, kSmall};
   if (size_bytes > kSmall)
     if (const uint32_t i = pop(stack_[1]); i != kEmpty)
-      return {chunks() + i * shape_.chunk_bytes, shape_.chunk_bytes};
+      return {memory_ + i * shape_.chunk_bytes, shape_.chunk_bytes};
   return {};
 }
 
@@ -104,16 +105,12 @@ std::span<std::byte> BouncePool::take(uint64_t size_bytes) {
 void BouncePool::give(std::span<std::byte> buffer) {
   OC_CHECK(buffer.data() >= memory_);
   OC_CHECK(buffer.data() < memory_ + shape_.total_bytes());
-  OC_CHECK(buffer.size() == (buffer.data() < chunks() ? kSmall : shape_.chunk_bytes));
-  OC_CHECK(buffer.data() < chunks() ||
-           static_cast<uint64_t>(buffer.data() - chunks()) % shape_.chunk_bytes == 0);
-  OC_CHECK(static_cast<uint64_t>(buffer.data() - memory_) % kSmall == 0);
-  Stack& stack = stack_[buffer.data() < chunks() ? 0 : 1];
-  if (buffer.data() < chunks())
-    push(stack, static_cast<uint32_t>((buffer.data() - memory_) / static_cast<ptrdiff_t>(kSmall)));
-  else
-    push(stack, static_cast<uint32_t>((buffer.data() - chunks()) /
-                                      static_cast<ptrdiff_t>(shape_.chunk_bytes)));
+  const bool is_small = buffer.data() >= smalls();
+  OC_CHECK(buffer.size() == (is_small ? kSmall : shape_.chunk_bytes));
+  const auto offset = static_cast<uint64_t>(buffer.data() - (is_small ? smalls() : memory_));
+  OC_CHECK(offset % buffer.size() == 0);
+  Stack& stack = stack_[is_small ? 0 : 1];
+  push(stack, static_cast<uint32_t>(offset / buffer.size()));
   stack.changes.fetch_add(1, std::memory_order_seq_cst);
   // Wake one thread for one buffer: with hundreds of threads, waking all would take longer than the
   // transfer. If another thread takes the buffer first, giving that thread's buffer back wakes the

@@ -35,7 +35,8 @@ class BouncePool {
   ~BouncePool();
   BouncePool(const BouncePool&) = delete;
   BouncePool& operator=(const BouncePool&) = delete;
-  Status allocate(const Shape& shape);
+  // With so many more bytes, for the owner's own transfers: own().
+  Status allocate(const Shape& shape, uint64_t own_bytes = 0);
 
   // A free buffer of at least size_bytes, or an empty span. The span is as large as the buffer. For
   // a request above the chunk size it is a chunk.
@@ -49,7 +50,9 @@ class BouncePool {
   }
 
   const Shape& shape() const { return shape_; }
-  std::span<std::byte> memory() const { return {memory_, shape_.total_bytes()}; }
+  std::span<std::byte> own() const { return {memory_ + shape_.total_bytes(), own_bytes_}; }
+  // All of it.
+  std::span<std::byte> memory() const { return {memory_, shape_.total_bytes() + own_bytes_}; }
 
  private:
   static constexpr uint32_t kEmpty = 0xFFFFFFFF;
@@ -62,9 +65,11 @@ class BouncePool {
   };
   static uint32_t pop(Stack& stack);
   static void push(Stack& stack, uint32_t i);
-  std::byte* chunks() const { return memory_ + shape_.small_count * uint64_t{4096}; }
+  // Behind the chunks, which so begin on a huge page.
+  std::byte* smalls() const { return memory_ + shape_.chunk_count * shape_.chunk_bytes; }
 
   Shape shape_;
+  uint64_t own_bytes_ = 0;
   std::byte* memory_ = nullptr;
   std::array<Stack, 2> stack_;  // [0]: small buffers, [1]: chunks
 };

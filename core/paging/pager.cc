@@ -43,7 +43,7 @@ Status Pager::allocate() {
                              " is too small for " + std::to_string(options.keepers) +
                              " keeper(s): the least that would do is " + format_bytes(least)};
   }
-  if (Status s = bounce.allocate(shape); !s) return s;
+  if (Status s = bounce.allocate(shape, options.keepers * buffers); !s) return s;
   if (Status s = frames.allocate(
           static_cast<uint32_t>(std::min<uint64_t>(options.frames_max, 0xFFFFFFF0)));
       !s)
@@ -58,9 +58,7 @@ Status Pager::allocate() {
     if (!policy) return policy.error();
     shard->policy = std::move(policy).value();
     policy_wants_rescue = shard->policy->leaving_target() > 0;
-    Result<std::byte*> buffer = os::allocate_table(buffers);
-    if (!buffer) return buffer.error();
-    shard->write_buffer = buffer.value();
+    shard->write_buffer = bounce.own().data() + i * buffers;
     shard->write_buffer_bytes = buffers;
     shards.push_back(std::move(shard));
   }
@@ -100,11 +98,7 @@ void Pager::for_each_framed(const PageCache& cache, uint64_t first, uint64_t end
   }
 }
 
-std::vector<std::span<std::byte>> Pager::buffers() const {
-  std::vector<std::span<std::byte>> all{bounce.memory()};
-  for (const auto& shard : shards) all.push_back({shard->write_buffer, shard->write_buffer_bytes});
-  return all;
-}
+std::span<std::byte> Pager::buffers() const { return bounce.memory(); }
 
 uint64_t Pager::metadata_bytes() const {
   uint64_t bytes = frames.touched_bytes() + tuner.metadata_bytes();

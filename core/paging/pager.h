@@ -85,7 +85,7 @@ struct Pager {
                        const std::function<void(uint64_t page)>& f);
 
   // All memory through which bytes travel; constant while the pager lives.
-  std::vector<std::span<std::byte>> buffers() const;
+  std::span<std::byte> buffers() const;
   uint64_t metadata_bytes() const;
   bool is_valid() const;
 

@@ -51,8 +51,4 @@ uint32_t FrameQueue::pop(FrameTable& frames) {
   return frame;
 }
 
-Shard::~Shard() {
-  if (write_buffer != nullptr) os::free_table(write_buffer, write_buffer_bytes);
-}
-
 }  // namespace outcore::paging

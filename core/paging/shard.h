@@ -74,11 +74,11 @@ struct Shard {
   std::unique_ptr<Policy> policy;
   FrameQueue leaving{kLeavingList};
   FrameQueue cold{kColdList};
-  FrameQueue probed{kProbedList};    // until the inbox tells of their touch
-  uint32_t probe_price = 0;          // see Policy::choose_probes; 0: not known yet
-  uint64_t probes_paid_ns = 0;       // up to when time has paid for probes; 0: not begun
-  uint64_t capacity_page_bytes = 0;  // for which the policy's capacity was set
-  std::byte* write_buffer = nullptr;
+  FrameQueue probed{kProbedList};     // until the inbox tells of their touch
+  uint32_t probe_price = 0;           // see Policy::choose_probes; 0: not known yet
+  uint64_t probes_paid_ns = 0;        // up to when time has paid for probes; 0: not begun
+  uint64_t capacity_page_bytes = 0;   // for which the policy's capacity was set
+  std::byte* write_buffer = nullptr;  // the pager's
   uint64_t write_buffer_bytes = 0;
 
   // Scratch of a turn: here, because a turn may run on a small signal stack.
@@ -92,8 +92,6 @@ struct Shard {
   uint32_t request_count = 0;
   uint64_t write_buffer_used = 0;
   os::SubpageSet written;
-
-  ~Shard();
 };
 
 }  // namespace outcore::paging

@@ -150,8 +150,7 @@ Result<PageCache*> Runtime::Impl::cache_for(std::shared_ptr<Store> store, const 
   if (!made) return made.error();
   std::unique_ptr<PageCache> cache = std::move(made).value();
   if (Status s = engine->add_cache(cache.get()); !s) return s.error();
-  for (const std::span<std::byte> lend : engine->pager().buffers())
-    cache->store.load()->register_buffer(lend);
+  cache->store.load()->register_buffer(engine->pager().buffers());
   runtime::publish(*cache);
   return (caches[*key] = std::move(cache)).get();
 }
@@ -299,8 +298,7 @@ Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store
                       " bytes since it was mapped for writing: unmap that region first, or map "
                       "this one for writing, too");
   if ((becomes_writable || is_outgrown) && store.get() != cache.store.load()) {
-    for (const std::span<std::byte> buffer : engine->pager().buffers())
-      store->register_buffer(buffer);
+    store->register_buffer(engine->pager().buffers());
     cache.owned.push_back(store);
     cache.store.store(store.get());
   }

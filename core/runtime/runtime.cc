@@ -68,9 +68,7 @@ Runtime::Impl::~Impl() {
   recorder.reset();
   sources.reset();  // event threads use the engine, so they end first
   // A store of the program may outlive the buffers that it was lent.
-  if (engine != nullptr)
-    for (const std::span<std::byte> buffer : engine->pager().buffers())
-      store::BufferSet::of_process().forget(buffer);
+  if (engine != nullptr) store::BufferSet::of_process().forget(engine->pager().buffers());
   governor.reset();
   engine.reset();
   if (private_bytes != 0) shared_buffer->give_private(private_bytes);

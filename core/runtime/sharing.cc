@@ -67,7 +67,8 @@ uint64_t Runtime::Impl::pages_bytes() const {
              : shared_buffer->room().limit_bytes() / 2;
 }
 
-// Some buffers for transfers of up to 512 KiB: less than a hundredth of the limit.
+// Some buffers for transfers of up to 512 KiB: less than a hundredth of the limit, and a huge page
+// from half a GiB on.
 BouncePool::Shape Runtime::Impl::buffer_bounce() const {
   if (shared_buffer == nullptr) return {};
   const uint64_t limit = shared_buffer->room().limit_bytes();
@@ -75,7 +76,7 @@ BouncePool::Shape Runtime::Impl::buffer_bounce() const {
   shape.small_count = 8;
   shape.chunk_bytes = std::clamp<uint64_t>(std::bit_floor(limit / 512), 32 << 10, 512 << 10);
   shape.chunk_count =
-      static_cast<uint32_t>(std::clamp<uint64_t>(limit / 512 / shape.chunk_bytes, 2, 8));
+      static_cast<uint32_t>(std::clamp<uint64_t>(limit / 256 / shape.chunk_bytes, 2, 8));
   return shape;
 }
 

@@ -1,9 +1,13 @@
 #include "core/budget/bounce_pool.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -81,6 +85,49 @@ TEST_F(Pool, ManyThreadsShareItInPeace) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(shared, 0u);
+}
+
+TEST(BouncePool, WhatTheOwnerAskedForBesideIsItsOwn) {
+  constexpr uint64_t kOwn = 96 * kKiB;
+  BouncePool pool;
+  ASSERT_TRUE(pool.allocate({4, 2, 64 * kKiB}, kOwn).ok());
+  const std::span<std::byte> all = pool.memory(), own = pool.own();
+  ASSERT_EQ(all.size(), 4 * 4 * kKiB + 2 * 64 * kKiB + kOwn);
+  ASSERT_EQ(own.size(), kOwn);
+  std::memset(all.data(), 1, all.size());
+  std::memset(own.data(), 2, own.size());
+  for (const uint64_t size : {4 * kKiB, 64 * kKiB})
+    for (auto buffer = pool.try_take(size); !buffer.empty(); buffer = pool.try_take(size)) {
+      EXPECT_EQ(buffer.front(), std::byte{1});
+      EXPECT_EQ(buffer.back(), std::byte{1});
+    }
+}
+
+// VmFlags of the mapping that begins at `address`; empty: there is none.
+std::string flags_of(const void* address) {
+  char wanted[32];
+  std::snprintf(wanted, sizeof wanted, "%lx-", reinterpret_cast<unsigned long>(address));
+  std::ifstream maps("/proc/self/smaps");
+  bool is_there = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.starts_with(wanted)) is_there = true;
+    if (is_there && line.starts_with("VmFlags:")) return line;
+  }
+  return "";
+}
+
+// Chunks are transferred as a whole: where the system has huge pages for them they lie on those.
+TEST(BouncePool, ChunksBeginOnAHugePageWhereThereIsRoomForOne) {
+  BouncePool large, small;
+  ASSERT_TRUE(large.allocate({256, 7, 512 * kKiB}, 2 * kMiB).ok());
+  ASSERT_TRUE(small.allocate({256, 1, 512 * kKiB}).ok());
+  std::byte* const begin = large.memory().data();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(begin) % (2 * kMiB), 0u);
+  EXPECT_EQ(static_cast<uint64_t>(large.take(5000).data() - begin) % (512 * kKiB), 0u);
+  if (::access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) != 0)
+    GTEST_SKIP() << "this kernel has no transparent huge pages";
+  EXPECT_NE(flags_of(begin).find(" hg"), std::string::npos);
+  EXPECT_NE(flags_of(small.memory().data()).find(" nh"), std::string::npos);
 }
 
 TEST(PoolDeathTest, ABufferIsGivenBackOnceAndWhole) {
