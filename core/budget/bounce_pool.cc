@@ -38,6 +38,7 @@ Status BouncePool::allocate(const Shape& shape, uint64_t own_bytes) {
   OC_CHECK(shape.small_count < kTaken);
   OC_CHECK(shape.chunk_count < kTaken);
   OC_CHECK(shape.chunk_bytes % kSmall == 0);
+  OC_CHECK(own_bytes % kSmall == 0);
   shape_ = shape;
   own_bytes_ = own_bytes;
   Result<std::byte*> memory = os::allocate_buffers(shape.total_bytes() + own_bytes);
@@ -104,7 +105,7 @@ std::span<std::byte> BouncePool::take(uint64_t size_bytes) {
 
 void BouncePool::give(std::span<std::byte> buffer) {
   OC_CHECK(buffer.data() >= memory_);
-  OC_CHECK(buffer.data() < memory_ + shape_.total_bytes());
+  OC_CHECK(buffer.data() < memory_ + memory().size());
   const bool is_small = buffer.data() >= smalls();
   OC_CHECK(buffer.size() == (is_small ? kSmall : shape_.chunk_bytes));
   const auto offset = static_cast<uint64_t>(buffer.data() - (is_small ? smalls() : memory_));

@@ -50,7 +50,9 @@ class BouncePool {
   }
 
   const Shape& shape() const { return shape_; }
-  std::span<std::byte> own() const { return {memory_ + shape_.total_bytes(), own_bytes_}; }
+  std::span<std::byte> own() const {
+    return {memory_ + shape_.chunk_count * shape_.chunk_bytes, own_bytes_};
+  }
   // All of it.
   std::span<std::byte> memory() const { return {memory_, shape_.total_bytes() + own_bytes_}; }
 
@@ -65,8 +67,8 @@ class BouncePool {
   };
   static uint32_t pop(Stack& stack);
   static void push(Stack& stack, uint32_t i);
-  // Behind the chunks, which so begin on a huge page.
-  std::byte* smalls() const { return memory_ + shape_.chunk_count * shape_.chunk_bytes; }
+  // The last: they gain nothing by huge pages, of which the chunks begin with one.
+  std::byte* smalls() const { return own().data() + own_bytes_; }
 
   Shape shape_;
   uint64_t own_bytes_ = 0;

@@ -86,13 +86,12 @@ Result<std::byte*> allocate_buffers(uint64_t size_bytes) {
   size_bytes = base::round_up(size_bytes, base::kSystemPage);
   if (size_bytes < base::kHugePage) return allocate_table(size_bytes);
   Result<std::byte*> reserved = reserve_addresses(size_bytes, base::kHugePage);
-  if (!reserved) return reserved;
+  if (!reserved) return allocate_table(size_bytes);
   std::byte* const at = reserved.value();
   OC_CHECK(reinterpret_cast<uintptr_t>(at) % base::kHugePage == 0);
   if (::mprotect(at, size_bytes, PROT_READ | PROT_WRITE) != 0) {
-    const int error = errno;
     release_addresses(at, size_bytes);
-    return base::system_error(error, "make buffers");
+    return allocate_table(size_bytes);
   }
   ::madvise(at, size_bytes, MADV_HUGEPAGE);
   ::madvise(at, size_bytes, MADV_DONTDUMP);

@@ -79,6 +79,7 @@ void MessageDelivery::run(int queue) {
       epoll_event events[2];
       const int count = ::epoll_wait(queue, events, 2, -1);
       if (count < 0) pause_where_refused(errno);
+      rest_if_told();
       for (int i = 0; i < count; ++i)
         if (events[i].data.fd == stop_event_) return;
       continue;

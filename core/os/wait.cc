@@ -21,6 +21,9 @@ WaitHooks* wait_hooks = nullptr;
 
 namespace {
 
+constinit std::atomic<uint32_t> rest_is_told{0};
+constinit thread_local bool may_rest = false;
+
 void wait_on(std::atomic<uint32_t>* word, int how, uint32_t while_value, uint64_t timeout_ns) {
   const timespec timeout = {static_cast<time_t>(timeout_ns / 1'000'000'000),
                             static_cast<long>(timeout_ns % 1'000'000'000)};
@@ -32,14 +35,29 @@ void wait_on(std::atomic<uint32_t>* word, int how, uint32_t while_value, uint64_
 
 }  // namespace
 
+void rest_when_told() { may_rest = true; }
+
+void rest_if_told() {
+  constexpr uint64_t kLongNs = uint64_t{3600} * 1'000'000'000;
+  while (may_rest && rest_is_told.load() != 0)
+    wait_on(&rest_is_told, FUTEX_WAIT_PRIVATE, 1, kLongNs);
+}
+
+void tell_to_rest(bool is_told) {
+  rest_is_told.store(is_told ? 1 : 0);
+  if (!is_told) wake_all(&rest_is_told);
+}
+
 void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns) {
   if (wait_hooks != nullptr) return wait_hooks->wait(word, while_value, timeout_ns);
   wait_on(word, FUTEX_WAIT_PRIVATE, while_value, timeout_ns);
+  rest_if_told();
 }
 
 void wait_between_processes(std::atomic<uint32_t>* word, uint32_t while_value,
                             uint64_t timeout_ns) {
   wait_on(word, FUTEX_WAIT, while_value, timeout_ns);
+  rest_if_told();
 }
 
 void wake_between_processes(std::atomic<uint32_t>* word) {

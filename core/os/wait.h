@@ -38,6 +38,14 @@ uint64_t now_ns();
 // pauses here; otherwise it asks again at once.
 void pause_where_refused(int error);
 
+// Where a process may make few calls from now on (a sandbox), what works for it in the background
+// rests: while tell_to_rest(true) holds, threads that have called rest_when_told() do not come back
+// from a wait of this file, nor from rest_if_told(), which threads call that wait otherwise. They
+// ask the kernel for nothing but futexes then.
+void rest_when_told();
+void rest_if_told();
+void tell_to_rest(bool is_told);
+
 // Lock: a mutex whose holder cannot be interrupted by a signal handler that needs it. The caller
 // has blocked signals (SignalBlock), or is inside the fault handler, which runs with all signals
 // blocked.

@@ -52,7 +52,7 @@ void give_stack_back(std::byte* stack) {
 
 // The thread ends. The kernel must not have what another thread may be given.
 void end_thread(void*) {
-  if (is_restricted()) return;  // they are left behind
+  if (are_all_restricted()) return;  // they are left behind
   stack_t off{};
   off.ss_flags = SS_DISABLE;
   real().sigaltstack(&off, nullptr);
@@ -121,7 +121,7 @@ int AltStack::exchange(const stack_t* now, stack_t* before) {
   if (const int result = real().sigaltstack(now, &found); result != 0) return result;
   show_programs(&found);
   if (before != nullptr) *before = found;
-  if (now == nullptr) return 0;
+  if (now == nullptr || are_all_restricted()) return 0;
   if ((now->ss_flags & SS_DISABLE) != 0) {
     if (find(nullptr, 0) != nullptr) provide();
   } else if (now->ss_size < kBytesMin) {

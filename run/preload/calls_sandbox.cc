@@ -6,29 +6,70 @@
 #include <sys/syscall.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdarg>
 
+#include "core/os/cancel_block.h"
+#include "core/os/wait.h"
 #include "run/preload/calls.h"
 #include "run/preload/heap.h"
 #include "run/preload/last_store.h"
 #include "run/preload/own_threads.h"
+#include "run/preload/report.h"
 #include "run/preload/sandbox.h"
+#include "run/preload/watch.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
 namespace {
 
-std::atomic<bool> is_of_thread{false}, is_of_all{false};
+std::atomic<bool> is_of_all{false};
 
-// Nothing is asked of the kernel from here to the call, nor after it. Heap memory needs calls of
-// ours as before.
-long restrict_calls(bool is_for_all, const SystemCall& call) {
+long make(const SystemCall& call) {
+  return real().syscall(call.number, call.a, call.b, call.c, call.d, call.e);
+}
+
+// What the filter would be refused for in any case is found without one.
+bool is_refused(const SystemCall& call) {
+  return real().syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, call.b, nullptr) < 0 &&
+         errno != EFAULT;
+}
+
+// With TSYNC alone a positive result is the thread that could not be restricted.
+bool has_succeeded(long result, unsigned long flags) {
+  return result == 0 || (result > 0 && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0);
+}
+
+// The last moment for the report and for what was learnt.
+void end_reports() {
+  if (LastStore::is_there()) return LastStore::run(LastStore::What::kStoreAndReport);
+  static_cast<void>(is_ready([] {
+    Door::instance().keep_learnt();
+    publish(Door::instance().report());
+  }));
+}
+
+// A filter for all threads, and so for ours. They are asleep when it comes, none is starting, and
+// they stay asleep. Nothing is asked of the kernel from the call on.
+long restrict_all(const SystemCall& call) {
+  if (is_refused(call)) return -1;
+  end_reports();
+  const outcore::os::CancelBlock block;  // what waits here would be a place to be cancelled
   const OwnThreads::NoneStarting none;
-  if (is_for_all) OwnThreads::let_rest();
-  const long result = real().syscall(call.number, call.a, call.b, call.c, call.d, call.e);
-  if (result != 0 || Heap::is_used()) return result;
-  is_of_thread.store(true);
-  if (is_for_all) is_of_all.store(true);
+  outcore::os::tell_to_rest(true);
+  Watch::instance().hang_up();
+  OwnThreads::let_rest();
+  is_of_all.store(true);
+  const long result = make(call);
+  if (has_succeeded(result, static_cast<unsigned long>(call.b))) {
+    Heap::close();
+    return result;
+  }
+  const int error = errno;
+  is_of_all.store(false);
+  outcore::os::tell_to_rest(false);
+  LastStore::resume();
+  errno = error;
   return result;
 }
 
@@ -36,23 +77,17 @@ long restrict_calls(bool is_for_all, const SystemCall& call) {
 
 namespace outcore::preload {
 
-bool is_restricted() { return is_of_thread.load(std::memory_order_relaxed); }
 bool are_all_restricted() { return is_of_all.load(std::memory_order_relaxed); }
 
-// With our threads restricted, too, this is the last moment for the report and for what was learnt.
+// Heap memory, and files that could not be handed back, go on to need our threads and our calls.
 long into_sandbox(const SystemCall& call) {
-  const bool is_for_all = call.number == SYS_seccomp &&
-                          (static_cast<unsigned long>(call.b) & SECCOMP_FILTER_FLAG_TSYNC) != 0;
-  if (is_inside() || is_borrowing())
-    return real().syscall(call.number, call.a, call.b, call.c, call.d, call.e);
+  if (are_all_restricted() || is_inside() || is_borrowing()) return make(call);
   if (!is_ready([] { Door::instance().leave_all("the program restricts its system calls"); }))
     return fail(ENOMEM);
-  Heap::close();
-  if (!is_for_all || Heap::is_used()) return restrict_calls(is_for_all, call);
-  LastStore::run(LastStore::What::kStoreAndReport);
-  const long result = restrict_calls(true, call);
-  if (result != 0) LastStore::resume();
-  return result;
+  const bool is_for_all = call.number == SYS_seccomp &&
+                          (static_cast<unsigned long>(call.b) & SECCOMP_FILTER_FLAG_TSYNC) != 0;
+  if (!is_for_all || Heap::is_used() || Door::is_any_taken()) return make(call);
+  return restrict_all(call);
 }
 
 }  // namespace outcore::preload

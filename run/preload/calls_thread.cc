@@ -39,15 +39,18 @@ Result begin_thread(void* given) {
   void* const argument = start->argument;
   delete start;
   // The C library may have given it a mask, and its creator may not have known of us yet.
-  let_faults_come();
-  AltStack::provide();
+  if (!are_all_restricted()) {
+    let_faults_come();
+    AltStack::provide();
+  }
   return function(argument);
 }
 
 // nullptr: the thread begins as it is.
 template <typename Function>
 Start<Function>* new_start(Function function, void* argument) {
-  if (is_inside() || !Window::is_offered() || is_restricted() || is_borrowing()) return nullptr;
+  if (is_inside() || !Window::is_offered() || are_all_restricted() || is_borrowing())
+    return nullptr;
   return new (std::nothrow) Start<Function>{function, argument};
 }
 

@@ -117,6 +117,7 @@ void LastStore::run(What what) {
   uint32_t seen_progress = progress.load();
   for (uint32_t seen = done.load(); is_before(seen, ticket); seen = done.load()) {
     os::wait(&done, seen, 100'000'000);
+    if (are_all_restricted()) return;  // meanwhile, by another thread
     if (const uint32_t now = progress.load(); now != seen_progress) {
       seen_progress = now;
       moved_ns = os::now_ns();

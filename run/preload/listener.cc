@@ -51,6 +51,7 @@ int Listener::start_of_breaks() {
       const timespec pause{10, 0};
       for (const uint64_t one = 1;;) {
         if (::sigtimedwait(&breaks, nullptr, &pause) < 0) os::pause_where_refused(errno);
+        os::rest_if_told();
         const ssize_t ignored = real().write(event_, &one, sizeof one);
         static_cast<void>(ignored);
       }
@@ -171,6 +172,7 @@ bool Listener::wait() {
       if (!e.is_lease) all.push_back({e.fd, POLLIN, 0});
     const int count = ::poll(all.data(), all.size(), -1);
     if (count < 0) os::pause_where_refused(errno);
+    os::rest_if_told();
     return count > 0 && (all[0].revents & POLLIN) != 0;
   } catch (const std::bad_alloc&) {  // then it is listened again and again
     return ::poll(&event, 1, 10) > 0;

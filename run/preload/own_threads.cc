@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -26,7 +27,7 @@ namespace {
 std::atomic<uint32_t> starting{0}, filters{0};
 constinit thread_local uint32_t filters_here = 0;  // of this thread
 
-constexpr uint64_t kPatienceNs = 1'000'000'000;
+constexpr uint64_t kPatienceNs = 2'000'000'000;
 
 struct Start {
   void* (*function)(void*);
@@ -82,6 +83,7 @@ void* begin(void* given) {
   delete static_cast<Start*>(given);
   OC_CHECK(start.function != nullptr);
   real().pthread_sigmask(SIG_SETMASK, &start.mask, nullptr);
+  os::rest_when_told();
   std::atomic<pid_t>* const slot = add_this_thread();
   const uint32_t before = starting.fetch_sub(1);
   OC_CHECK(before != 0);
@@ -94,7 +96,8 @@ void enter_starting() {
   const uint64_t end_ns = os::now_ns() + kPatienceNs;
   for (;;) {
     starting.fetch_add(1);
-    if (filters.load() == 0 || os::now_ns() > end_ns) return;
+    // A handler of the program may have interrupted this thread while it installs one.
+    if (filters.load() == filters_here || os::now_ns() > end_ns) return;
     starting.fetch_sub(1);
     rest();
   }
@@ -127,7 +130,11 @@ int OwnThreads::start(pthread_t* thread, const pthread_attr_t* attributes, void*
 // Asleep at two looks, and not awake in between.
 void OwnThreads::let_rest() {
   constexpr int kLooksMax = 200;
-  constexpr timespec kPause{0, 1'000'000};
+  constexpr timespec kPause{0, 1'000'000}, kWithoutLooking{0, 50'000'000};
+  if (::access("/proc/self/task", X_OK) != 0) {
+    ::nanosleep(&kWithoutLooking, nullptr);
+    return;
+  }
   uint64_t seen[std::size(threads)];
   std::fill(std::begin(seen), std::end(seen), UINT64_MAX);
   for (int look = 0; look < kLooksMax; ++look) {
@@ -146,7 +153,9 @@ void OwnThreads::let_rest() {
 OwnThreads::NoneStarting::NoneStarting() {
   ++filters_here;
   filters.fetch_add(1);
-  while (starting.load() != 0) rest();
+  // What one needs to start, this thread may hold: the program has interrupted malloc, say.
+  const uint64_t end_ns = os::now_ns() + kPatienceNs;
+  while (starting.load() != 0 && os::now_ns() < end_ns) rest();
 }
 
 OwnThreads::NoneStarting::~NoneStarting() {

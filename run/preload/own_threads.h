@@ -13,7 +13,8 @@ namespace outcore::preload {
 class OwnThreads {
  public:
   // As pthread_create(), for all threads that this library starts (inside.cc). While the program
-  // installs a filter it waits, for a second at most: a signal handler may have interrupted that.
+  // installs a filter it waits, for two seconds at most: a signal handler may have interrupted
+  // that.
   static int start(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
                    void* argument);
 
@@ -21,8 +22,8 @@ class OwnThreads {
   // for a fifth of a second at most.
   static void let_rest();
 
-  // While it exists none is starting, and none starts. It waits for those that are; they need
-  // nothing but a processor. Its end makes no system call, as there may be a filter.
+  // While it exists none is starting, and none starts. It waits for those that are, for two seconds
+  // at most. Its end makes no system call, as there may be a filter.
   class NoneStarting {
    public:
     NoneStarting();

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -90,6 +91,13 @@ Watch& Watch::instance() {
 }
 
 void Watch::forget_in_child() { impl_ = nullptr; }
+
+// Whoever asks finds that nobody answers any more.
+void Watch::hang_up() {
+  if (impl_ == nullptr) return;
+  for (const int socket : {impl_->requests, impl_->link})
+    if (socket >= 0) ::shutdown(socket, SHUT_RDWR);
+}
 
 Status Watch::start() {
   if (impl_ != nullptr) return {};
@@ -259,6 +267,7 @@ void Watch::Impl::answer() {
       os::pause_where_refused(errno);
       continue;
     }
+    os::rest_if_told();
     if ((wait[0].revents & POLLIN) != 0) {
       hush(to_answerer);
       hand_back_opened();

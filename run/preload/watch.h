@@ -52,6 +52,8 @@ class Watch {
 
   // In a forked child: the threads are the parent's.
   void forget_in_child();
+  // Nobody can ask any more.
+  void hang_up();
 
  private:
   Watch() = default;

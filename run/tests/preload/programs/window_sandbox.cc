@@ -21,7 +21,7 @@ constexpr int kAllowed[] = {SYS_read,        SYS_write,      SYS_exit_group, SYS
                             SYS_close,       SYS_newfstatat, SYS_gettid,     SYS_rt_sigaction,
                             SYS_rt_sigreturn};
 
-enum class Way { kPrctl, kSyscall, kAllThreads, kAllThreadsOrDie };
+enum class Way { kPrctl, kSyscall, kAllThreads, kAllThreadsOrDie, kListener };
 
 // Everything else is answered by EPERM, or ends the process.
 void restrict_oneself(Way way) {
@@ -37,11 +37,13 @@ void restrict_oneself(Way way) {
   text[length++] = BPF_STMT(BPF_RET | BPF_K, otherwise);
   const sock_fprog whole{length, text};
   require(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
-  const unsigned long flags = way >= Way::kAllThreads ? SECCOMP_FILTER_FLAG_TSYNC : 0;
+  unsigned long flags = way >= Way::kAllThreads ? SECCOMP_FILTER_FLAG_TSYNC : 0;
+  if (way == Way::kListener)  // its success is a descriptor
+    flags |= SECCOMP_FILTER_FLAG_TSYNC_ESRCH | SECCOMP_FILTER_FLAG_NEW_LISTENER;
   const long result = way == Way::kPrctl
                           ? ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole, 0, 0)
                           : ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &whole);
-  require(result == 0, "the filter is installed");
+  require(way == Way::kListener ? result > 0 : result == 0, "the filter is installed");
   if (dies) return;
   require(::syscall(SYS_getppid) == -1 && errno == EPERM, "and answers EPERM");
 }
@@ -58,6 +60,25 @@ void read_restricted(Way way) {
   require(p.words()[0] == word_at(1, 0), "the first page");
   restrict_oneself(way);
   require_shows_file(p);
+}
+
+// A filter for all threads that is refused; everything goes on, and another one comes.
+void write_refused() {
+  const Mapped p = map_new_file();
+  p.words()[7] = 1;
+  const sock_fprog nothing{0, nullptr};
+  for (const unsigned long flags :
+       {SECCOMP_FILTER_FLAG_TSYNC, SECCOMP_FILTER_FLAG_TSYNC | 1ul << 31})
+    require(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &nothing) < 0, "refused");
+  Mapped other{p.number};
+  other.m = reinterpret_cast<unsigned char*>(
+      map(p.number, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED));
+  other.words()[512 + 7] = 2;
+  require(p.words()[512 + 7] == 2 && other.words()[7] == 1, "both mappings show both words");
+  restrict_oneself(Way::kAllThreads);
+  uint64_t page[512];
+  for (const uint64_t word : {1, 2})
+    require(::read(p.number, page, sizeof page) == sizeof page && page[7] == word, "in the file");
 }
 
 // What is written before and after is in the file, which is read by descriptor. In pages of three
@@ -106,6 +127,8 @@ const Case kCases[] = {
     {"syscall", [] { read_restricted(Way::kSyscall); }},
     {"all-threads", [] { read_restricted(Way::kAllThreads); }},
     {"all-threads-or-die", [] { read_restricted(Way::kAllThreadsOrDie); }},
+    {"listener", [] { read_restricted(Way::kListener); }},
+    {"refused-and-write", write_refused},
     {"another-thread", read_restricted_by_another},
     {"prctl-and-write", [] { write_restricted(Way::kPrctl); }},
     {"syscall-and-write", [] { write_restricted(Way::kSyscall); }},
