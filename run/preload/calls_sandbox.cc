@@ -15,7 +15,6 @@
 #include "run/preload/heap.h"
 #include "run/preload/last_store.h"
 #include "run/preload/own_threads.h"
-#include "run/preload/report.h"
 #include "run/preload/sandbox.h"
 #include "run/preload/watch.h"
 
@@ -40,25 +39,17 @@ bool has_succeeded(long result, unsigned long flags) {
   return result == 0 || (result > 0 && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0);
 }
 
-// The last moment for the report and for what was learnt.
-void end_reports() {
-  if (LastStore::is_there()) return LastStore::run(LastStore::What::kStoreAndReport);
-  static_cast<void>(is_ready([] {
-    Door::instance().keep_learnt();
-    publish(Door::instance().report());
-  }));
-}
-
-// A filter for all threads, and so for ours. They are asleep when it comes, none is starting, and
+// A filter for all threads, and so for ours: the last moment for the report and for what was
+// learnt. They are asleep when it comes, none is starting, and
 // they stay asleep. Nothing is asked of the kernel from the call on.
 long restrict_all(const SystemCall& call) {
   if (is_refused(call)) return -1;
-  end_reports();
+  LastStore::store_and_report();
   const outcore::os::CancelBlock block;  // what waits here would be a place to be cancelled
   const OwnThreads::NoneStarting none;
   outcore::os::tell_to_rest(true);
   Watch::instance().hang_up();
-  OwnThreads::let_rest();
+  static_cast<void>(is_ready(OwnThreads::let_rest));  // without memory it is not seen
   is_of_all.store(true);
   const long result = make(call);
   if (has_succeeded(result, static_cast<unsigned long>(call.b))) {

@@ -31,7 +31,6 @@ constinit std::atomic<uint64_t> Heap::span_{0};
 namespace {
 
 constexpr uint64_t kBytesMost = uint64_t{1} << 46;  // of one block
-constexpr uint64_t kNever = UINT64_MAX;
 
 // Says what was done wrong, and ends the program as the C library does. Allocates nothing.
 [[noreturn]] void refuse(const char* call, const char* what) {
@@ -102,7 +101,7 @@ void Heap::start_once() {
       say(views.message() + "; allocations stay with the C library");
   }
   if (views_ == nullptr) {
-    bytes_min_.store(kNever);
+    close();
     return;
   }
   free_.add(0, views_->size_bytes());

@@ -146,7 +146,7 @@ void Heap::after_fork_in_child() {
   if (!heap.is_forking_) return;
   const Inside inside;
   heap.is_forking_ = false;
-  bytes_min_.store(UINT64_MAX);
+  close();
   if (!heap.is_child_) heap.inherit();
   heap.is_child_ = true;
   heap.lock_.unlock();

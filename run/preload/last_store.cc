@@ -10,6 +10,7 @@
 #include <new>
 
 #include "core/base/assert.h"
+#include "run/preload/calls.h"
 #include "run/preload/door.h"
 #include "run/preload/heap.h"
 #include "run/preload/inside.h"
@@ -128,6 +129,16 @@ void LastStore::run(What what) {
     break;
   }
   errno = saved_errno;
+}
+
+void LastStore::store_and_report() {
+  if (is_there()) return run(What::kStoreAndReport);
+  static_cast<void>(is_ready([] {
+    Door& door = Door::instance();
+    door.store_all();
+    door.keep_learnt();
+    publish(door.report());
+  }));
 }
 
 bool LastStore::is_there() { return owner.load() == ::getpid(); }

@@ -21,6 +21,8 @@ class LastStore {
   // settings().patience_s, which it reports. Returns at once if the thread does not exist: nothing
   // was taken, or this is a child of the process that has taken it. Any thread; async-signal-safe.
   static void run(What what);
+  // run(kStoreAndReport); where there is no such thread the calling one does it.
+  static void store_and_report();
   static bool is_there();
   // The process is ending: what would be taken from now on might not be stored.
   static bool has_begun();

@@ -1,7 +1,6 @@
 #include "run/preload/own_threads.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -11,12 +10,13 @@
 #include <atomic>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <new>
+#include <string>
 #include <string_view>
 
 #include "core/base/assert.h"
+#include "core/os/kernel_text.h"
 #include "core/os/wait.h"
 #include "run/preload/real.h"
 
@@ -47,24 +47,15 @@ std::atomic<pid_t>* add_this_thread() {
   return nullptr;
 }
 
-// The text of /proc/self/task/NUMBER/NAME; empty: there is no such thread.
-std::string_view text_of(pid_t number, const char* name, char* text, size_t size) {
-  std::snprintf(text, size, "/proc/self/task/%d/%s", number, name);
-  const int fd = real().open(text, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  const ssize_t n = real().read(fd, text, size);
-  real().close(fd);
-  return {text, n < 0 ? 0 : static_cast<size_t>(n)};
-}
-
 // How often it has run, if it sleeps; UINT64_MAX: it does not.
 uint64_t turns_of_sleeper(pid_t number) {
-  char text[1024];
-  const std::string_view stat = text_of(number, "stat", text, sizeof text);
+  const std::string folder = "/proc/self/task/" + std::to_string(number);
+  char text[os::KernelText::kBytesMax];
+  const std::string_view stat = os::KernelText(folder + "/stat").read(text);
   const size_t end_of_name = stat.rfind(')');
   if (end_of_name == stat.npos) return 0;  // it has ended
   if (stat.substr(end_of_name, 3) != ") S") return UINT64_MAX;
-  const std::string_view turns = text_of(number, "schedstat", text, sizeof text);
+  const std::string_view turns = os::KernelText(folder + "/schedstat").read(text);
   const size_t last = turns.rfind(' ');
   uint64_t count = 0;
   if (last != turns.npos)

@@ -19,7 +19,7 @@ class OwnThreads {
                    void* argument);
 
   // Waits until all of them sleep in the kernel, and so make no further call of their own accord,
-  // for a fifth of a second at most.
+  // for a fifth of a second at most. Throws std::bad_alloc.
   static void let_rest();
 
   // While it exists none is starting, and none starts. It waits for those that are, for two seconds

@@ -84,12 +84,7 @@ void end_of_process() {
   // A second thread that ends the process waits until the first one's bytes are stored.
   if (ending.exchange(self) == self) return LastStore::run(LastStore::What::kStore);
   static_cast<void>(is_ready([&] { door.leave_buffer(); }));
-  if (LastStore::is_there()) return LastStore::run(LastStore::What::kStoreAndReport);
-  static_cast<void>(is_ready([&] {
-    door.store_all();
-    door.keep_learnt();
-    publish(door.report());
-  }));
+  LastStore::store_and_report();
 }
 
 }  // namespace outcore::preload
