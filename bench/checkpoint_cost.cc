@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "bench/data.h"
 #include "bench/random.h"
 #include "cli/text.h"
+#include "cli/transfer_memory.h"
 #include "outcore/checkpoint.h"
 #include "outcore/checkpoint_catalog.h"
 #include "outcore/runtime.h"
@@ -48,11 +48,13 @@ Result<double> write_plainly(const std::string& path, uint64_t size_bytes) {
   std::vector<std::thread> writers;
   for (unsigned t = 0; t < kWriters; ++t)
     writers.emplace_back([&, t] {
-      const std::unique_ptr<void, decltype(&std::free)> piece(std::aligned_alloc(kPage, kPiece),
-                                                              &std::free);
-      std::memset(piece.get(), static_cast<int>(t + 1), kPiece);
+      const cli::TransferMemory piece(kPiece, static_cast<int>(t + 1));
+      if (piece.data() == nullptr) {
+        error = ENOMEM;
+        return;
+      }
       for (uint64_t at = t * kPiece; at < size_bytes; at += kWriters * kPiece)
-        if (::pwrite(fd, piece.get(), kPiece, static_cast<off_t>(at)) !=
+        if (::pwrite(fd, piece.data(), kPiece, static_cast<off_t>(at)) !=
             static_cast<ssize_t>(kPiece))
           error = errno != 0 ? errno : EIO;
     });

@@ -1,7 +1,6 @@
 #include "bench/direct.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,11 +22,9 @@ Result<std::unique_ptr<DirectFile>> DirectFile::open(const std::string& path, bo
   if (direct->file_ < 0)
     return cli::failure(errno, "open " + path + " with O_DIRECT",
                         "use a file system that takes it");
-  void* const memory = mmap(nullptr, depth * unit_bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (memory == MAP_FAILED)
-    return cli::failure(errno, "map " + cli::format_bytes(depth * unit_bytes));
-  direct->buffer_ = static_cast<std::byte*>(memory);
+  direct->buffer_ = cli::TransferMemory(depth * unit_bytes);
+  if (direct->buffer_.data() == nullptr)
+    return cli::failure(ENOMEM, "allocate " + cli::format_bytes(depth * unit_bytes));
   if (const int code = io_uring_queue_init(depth, &direct->ring_, 0); code < 0)
     return cli::failure(code, "start io_uring", "leave out --memory direct where it is blocked");
   direct->has_ring_ = true;
@@ -36,7 +33,6 @@ Result<std::unique_ptr<DirectFile>> DirectFile::open(const std::string& path, bo
 
 DirectFile::~DirectFile() {
   if (has_ring_) io_uring_queue_exit(&ring_);
-  if (buffer_ != nullptr) munmap(buffer_, depth_ * unit_bytes_);
   if (file_ >= 0) close(file_);
 }
 
@@ -54,9 +50,9 @@ int DirectFile::transfer(uint64_t offset, uint64_t size_bytes, bool is_write) {
   BENCH_CHECK(entry != nullptr);
   const auto size = static_cast<unsigned>(size_bytes);
   if (is_write)
-    io_uring_prep_write(entry, file_, buffer_, size, offset);
+    io_uring_prep_write(entry, file_, buffer_.data(), size, offset);
   else
-    io_uring_prep_read(entry, file_, buffer_, size, offset);
+    io_uring_prep_read(entry, file_, buffer_.data(), size, offset);
   int code = io_uring_submit_and_wait(&ring_, 1);
   io_uring_cqe* done = nullptr;
   while ((code = io_uring_wait_cqe(&ring_, &done)) == -EINTR) continue;
@@ -78,7 +74,7 @@ int DirectFile::read_all(uint64_t count, uint64_t size_bytes,
     index_of[part] = next;
     io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
     BENCH_CHECK(entry != nullptr);
-    io_uring_prep_read(entry, file_, buffer_ + part * unit_bytes_,
+    io_uring_prep_read(entry, file_, buffer_.data() + part * unit_bytes_,
                        static_cast<unsigned>(size_bytes), offset_of(next++));
     io_uring_sqe_set_data64(entry, part);
   };
@@ -94,7 +90,7 @@ int DirectFile::read_all(uint64_t count, uint64_t size_bytes,
       io_uring_cqe_seen(&ring_, done);
       ++seen;
       if (result != static_cast<int>(size_bytes)) first_error = result < 0 ? result : -EIO;
-      if (first_error == 0) see(index_of[part], {buffer_ + part * unit_bytes_, size_bytes});
+      if (first_error == 0) see(index_of[part], {buffer_.data() + part * unit_bytes_, size_bytes});
       if (first_error == 0 && next < count) begin(part);
     }
   }

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "cli/transfer_memory.h"
 #include "outcore/result.h"
 
 namespace outcore::bench {
@@ -26,7 +27,7 @@ class DirectFile {
   // Reads one unit, or writes back the bytes read last, and waits. 0 or -errno.
   int read(uint64_t offset, uint64_t size_bytes);
   int write(uint64_t offset, uint64_t size_bytes);
-  std::span<std::byte> bytes() { return {buffer_, unit_bytes_}; }
+  std::span<std::byte> bytes() { return {buffer_.data(), unit_bytes_}; }
 
   // Reads the units at offset_of(0 … count - 1), `depth` at a time; see(index, bytes) in any order.
   int read_all(uint64_t count, uint64_t size_bytes,
@@ -39,7 +40,7 @@ class DirectFile {
   int file_ = -1;
   unsigned depth_ = 1;
   uint64_t unit_bytes_ = 0;
-  std::byte* buffer_ = nullptr;
+  cli::TransferMemory buffer_;
   io_uring ring_{};
   bool has_ring_ = false;
 };

@@ -13,24 +13,12 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
+#include "cli/transfer_memory.h"
 
 namespace outcore::cli {
 namespace {
 
-constexpr uint64_t kBatchBytes = 4 << 20, kRequestBytes = 64 << 10, kAlignment = 4096;
-
-// A batch of bytes at an address that suits O_DIRECT.
-class Buffer {
- public:
-  std::byte* data() const { return bytes_.get(); }
-
- private:
-  struct Free {
-    void operator()(std::byte* bytes) const { std::free(bytes); }
-  };
-  std::unique_ptr<std::byte, Free> bytes_{
-      static_cast<std::byte*>(std::aligned_alloc(kAlignment, kBatchBytes))};
-};
+constexpr uint64_t kBatchBytes = 4 << 20, kRequestBytes = 64 << 10;
 
 class Checksum {
  public:
@@ -88,10 +76,13 @@ Status read(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_bytes
                   [](uint64_t, const std::byte*, uint64_t) { return false; });
 }
 
+Error no_memory() { return failure(ENOMEM, "allocate " + format_bytes(kBatchBytes)); }
+
 }  // namespace
 
 Result<std::string> copy_store(Store& from, Store& to, const Progress& progress) {
-  const Buffer buffer;
+  const TransferMemory buffer(kBatchBytes);
+  if (buffer.data() == nullptr) return no_memory();
   Checksum checksum;
   const uint64_t size = from.size_bytes();
   const auto skips = [&](uint64_t offset, const std::byte* bytes, uint64_t part) {
@@ -110,7 +101,10 @@ Result<std::string> copy_store(Store& from, Store& to, const Progress& progress)
 }
 
 Result<Comparison> compare_stores(Store& store, Store* other, const Progress& progress) {
-  const Buffer buffer, others;
+  const TransferMemory buffer(kBatchBytes);
+  const TransferMemory others = other == nullptr ? TransferMemory() : TransferMemory(kBatchBytes);
+  if (buffer.data() == nullptr || (other != nullptr && others.data() == nullptr))
+    return no_memory();
   Checksum checksum;
   const uint64_t size = store.size_bytes();
   const uint64_t both = other == nullptr ? size : std::min(size, other->size_bytes());

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -15,11 +14,11 @@
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/file_calls.h"
+#include "core/os/transfer_buffer.h"
 
 namespace outcore::arrays {
 namespace {
 
-constexpr uint64_t kAlign = base::kSystemPage;
 // What is written past the page cache consists of whole folios. A part of one would have neighbours
 // in the page cache, and a large folio written back later would overwrite our bytes with old ones.
 constexpr uint64_t kFolioBytes = base::kHugePage;
@@ -28,10 +27,6 @@ constexpr uint64_t kMemoryBytes = 64 << 10;  // shorter runs are written through
 constexpr uint64_t kBlockBytes = 256 << 10;  // of short runs, read by one call
 constexpr uint64_t kGapBytes = 16 << 10;     // to read such a gap costs less than another call
 constexpr uint64_t kSparseness = 16;  // if a box has less of its span, it is touched by small pages
-
-struct Freed {
-  void operator()(void* memory) const { std::free(memory); }
-};
 
 // Runs with only small gaps between them: as many of the innermost loops as have such gaps.
 struct Group {
@@ -93,15 +88,14 @@ int FileStorage::long_run(Way way, uint64_t offset, std::byte* bytes, uint64_t s
   std::atomic<uint64_t> next{0};
   std::atomic<int> first_error{0};
   const auto work = [&] {
-    const std::unique_ptr<void, Freed> buffer(std::aligned_alloc(kAlign, kPieceBytes));
-    if (buffer == nullptr) {
+    os::TransferBuffer buffer;
+    if (way == Way::kWrite && !buffer.allocate(kPieceBytes)) {
       first_error = ENOMEM;
       return;
     }
     for (uint64_t i = next++; i < pieces && first_error == 0; i = next++) {
       const uint64_t at = i * kPieceBytes, size = std::min(kPieceBytes, size_bytes - at);
-      const int error =
-          piece(way, offset + at, bytes + at, size, static_cast<std::byte*>(buffer.get()));
+      const int error = piece(way, offset + at, bytes + at, size, buffer.data());
       int none = 0;
       if (error != 0) first_error.compare_exchange_strong(none, error);
     }

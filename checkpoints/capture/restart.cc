@@ -8,6 +8,7 @@
 #include "checkpoints/store/versioned_pools.h"
 #include "core/base/error.h"
 #include "core/os/cancel_block.h"
+#include "core/os/transfer_buffer.h"
 #include "core/store/registry.h"
 #include "outcore/checkpoint.h"
 #include "outcore/store.h"
@@ -15,7 +16,7 @@
 namespace outcore {
 namespace {
 
-constexpr uint64_t kPieceBytes = 1 << 20;
+constexpr uint64_t kPieceBytes = 2 << 20;
 
 // Whether there is neither a pool nor anything else.
 bool is_nothing(const std::string& pool) {
@@ -131,9 +132,11 @@ Status Restart::restore(const std::string& object, Region& region) const {
   if (!uri) return uri.status();
   const auto store = open_store(uri.value());
   if (!store) return store.status();
-  std::vector<std::byte> piece(std::min(kPieceBytes, size.value()));
+  os::TransferBuffer piece;
+  if (size.value() != 0)
+    if (Status s = piece.allocate(std::min(kPieceBytes, size.value())); !s) return s;
   for (uint64_t at = 0; at < size.value(); at += kPieceBytes) {
-    const std::span<std::byte> part(piece.data(), std::min(kPieceBytes, size.value() - at));
+    const std::span<std::byte> part = piece.first(std::min(kPieceBytes, size.value() - at));
     if (int error = store.value()->read(at, part); error != 0)
       return base::system_error(
           error, "restore '" + object + "' of the checkpoint '" + checkpoint_.name + "'");

@@ -3,7 +3,6 @@
 // Stores lend buffers (BufferLeases); each thread's ring takes a copy of the set when it has
 // changed. A buffer that several stores lend is in the set once, until the last of them gives it
 // back. Any thread; not on the fault path.
-// thread but the fault path.
 #pragma once
 
 #include <atomic>

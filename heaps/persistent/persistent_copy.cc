@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <vector>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/os/descriptor_place.h"
+#include "core/os/transfer_buffer.h"
 #include "heaps/persistent/persistent_core_impl.h"
 
 namespace outcore {
@@ -22,22 +23,23 @@ using heap::persistent::State;
 
 namespace {
 
-constexpr uint64_t kPieceBytes = 1 << 20;
+constexpr uint64_t kPieceBytes = 2 << 20;
 
-bool is_zero(const std::vector<std::byte>& bytes, size_t count) {
-  return std::all_of(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(count),
-                     [](std::byte b) { return b == std::byte{0}; });
+bool is_zero(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
 // 0 or -errno. Zeros are not written, because the target is new.
 int copy_store(Store& from, Store& to, uint64_t size_bytes) {
-  std::vector<std::byte> piece(kPieceBytes);
+  os::TransferBuffer buffer;
+  if (!buffer.allocate(kPieceBytes)) return -ENOMEM;
   for (uint64_t at = 0; at < size_bytes; at += kPieceBytes) {
     const uint64_t count = std::min(kPieceBytes, size_bytes - at);
+    const std::span<std::byte> piece = buffer.first(count);
     if (from.is_hole(at, count)) continue;
-    if (const int error = from.read(at, {piece.data(), count}); error != 0) return error;
-    if (is_zero(piece, count)) continue;
-    if (const int error = to.write(at, {piece.data(), count}); error != 0) return error;
+    if (const int error = from.read(at, piece); error != 0) return error;
+    if (is_zero(piece)) continue;
+    if (const int error = to.write(at, piece); error != 0) return error;
   }
   return 0;
 }
