@@ -104,10 +104,18 @@ void ClusterFiller::describe(const PageCache& cache, const View& view,
   miss->absent = {&cache, is_page_absent};
 }
 
-void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
+uint64_t ClusterFiller::room_pages(const PageCache& cache) const {
   const uint64_t limit_bytes =
       cache.shared != nullptr ? shared_.limit_bytes(cache) : pager_.budget.limit();
-  pager_.tuner.see(cache.fetches, page, limit_bytes / cache.page_bytes);
+  return limit_bytes / cache.page_bytes;
+}
+
+void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
+  pager_.tuner.see(cache.fetches, page, room_pages(cache));
+}
+
+void ClusterFiller::note_unasked(PageCache& cache, uint64_t page) {
+  pager_.tuner.see_unasked(cache.fetches, page, room_pages(cache));
 }
 
 bool ClusterFiller::wants_more(PageCache& cache, const View& view, uint64_t page, uint64_t site) {
@@ -132,10 +140,17 @@ int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64
     // Of a buffer's pages the filler looks at all of them at once.
     if (cache.shared == nullptr && !is_page_absent(&cache, next)) break;
     (stride > 0 ? end : first) += static_cast<uint64_t>(stride);
-    if (left_out == FetchTuner::kNone && is_watched(cache, next)) left_out = next;
+    if (!is_watched(cache, next)) continue;
+    if (left_out == FetchTuner::kNone)
+      left_out = next;
+    else
+      note_unasked(cache, next);
   }
   uint32_t filled = 0;
-  return fill_wanted(cache, view, {page, first, end, left_out, false, is_write}, caller, &filled);
+  const int result =
+      fill_wanted(cache, view, {page, first, end, left_out, false, is_write}, caller, &filled);
+  note_brought_in(filled);
+  return result;
 }
 
 ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, uint64_t page,
@@ -151,13 +166,14 @@ ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, 
   const uint64_t start_ns = os::now_ns();
   describe(cache, view, &miss);
   const FetchTuner::Choice choice = pager_.tuner.choose(cache.fetches, miss);
-  const uint64_t pages = uint64_t{1} << choice.level;
-  Cluster cluster{page & ~(pages - 1), 0, 0};
+  const uint64_t pages = choice.pages();
+  Cluster cluster{choice.first(page), 0, 0};
   cluster.end = std::min(cluster.first + pages, miss.pages_end);
   cluster.first = std::max(cluster.first, view.first_page());
   OC_CHECK(cluster.first <= page && page < cluster.end);
   // Where all fits, and so much comes in already: twice as much, half of it by a prefetch thread.
-  if (miss.is_all_fitting && choice.level == miss.level_max && choice.level != 0)
+  if (miss.is_all_fitting && !choice.is_ahead && choice.level == miss.level_max &&
+      choice.level != 0)
     hint(view, (page & ~(pages - 1)) ^ pages, pages, miss.pages_end);
   uint32_t filled = 0;
   if (choice.level == 0) {
@@ -169,7 +185,7 @@ ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, 
         {page, cluster.first, cluster.end, choice.left_out, !choice.is_proven, is_write}, caller,
         &filled);
   }
-  pager_.tuner.note_brought_in(filled);
+  note_brought_in(filled);
   if (filled != 0 && cluster.result == 0) cache.fetches.cost.note(filled, os::now_ns() - start_ns);
   return cluster;
 }

@@ -53,6 +53,10 @@ class ClusterFiller {
   }
   // A miss that is filled in another way.
   void note_miss(PageCache& cache, uint64_t page);
+  // A page that the tuner watches comes in ahead of its reader, and will not be missed.
+  void note_unasked(PageCache& cache, uint64_t page);
+  // So many pages come in: by a miss, or ahead.
+  void note_brought_in(uint32_t pages) { pager_.tuner.note_brought_in(pages); }
 
  private:
   // What is brought in with the page: of [first, end) all that is absent but for `left_out`.
@@ -64,6 +68,7 @@ class ClusterFiller {
   const budget::BouncePool& bounce_of(const PageCache& cache) const;
   bool is_off(const PageCache& cache, const region::View& view) const;
   bool is_stored(const PageCache& cache, uint64_t page) const;
+  uint64_t room_pages(const PageCache& cache) const;
   static prefetch::FetchTuner::Miss locate(const PageCache& cache, uint64_t page, uint64_t site);
   void look_for_room(const PageCache& cache, prefetch::FetchTuner::Miss* miss) const;
   void describe(const PageCache& cache, const region::View& view,

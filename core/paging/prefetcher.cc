@@ -91,9 +91,13 @@ void Prefetcher::fill_shared(const PrefetchRequest& request) {
     for (uint64_t page = first; page < last;) {
       uint64_t left_out = SharedFiller::kNone;
       const uint64_t stop = std::min(last, page + SharedFiller::kPagesMax);
-      for (uint64_t p = page; p < stop && request.is_readahead && left_out == SharedFiller::kNone;
-           ++p)
-        if (clusters_.is_watched(cache, p)) left_out = p;
+      for (uint64_t p = page; p < stop; ++p) {
+        if (!clusters_.is_watched(cache, p)) continue;
+        if (request.is_readahead && left_out == SharedFiller::kNone)
+          left_out = p;
+        else
+          clusters_.note_unasked(cache, p);
+      }
       uint32_t filled = 0;
       const SharedFiller::Wanted wanted{page, page, stop, left_out, false, request.is_guess};
       if (!cache.shared->enter()) return;
@@ -101,6 +105,7 @@ void Prefetcher::fill_shared(const PrefetchRequest& request) {
       const int result = may_fill ? shared_.fill(cache, view, wanted, &filled) : -EAGAIN;
       cache.shared->leave();
       if (!may_fill) return;
+      clusters_.note_brought_in(filled);
       if (result != 0) dropped += stop - page;
       page = std::max(page + std::max(filled, 1u), wanted.page);
     }
@@ -161,10 +166,13 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
       continue;
     }
     --claimed;
-    if (request.is_readahead && !is_one_left_out && clusters_.is_watched(cache, page)) {
-      is_one_left_out = true;
-      cache.leave(page);
-      continue;
+    if (clusters_.is_watched(cache, page)) {
+      if (request.is_readahead && !is_one_left_out) {
+        is_one_left_out = true;
+        cache.leave(page);
+        continue;
+      }
+      clusters_.note_unasked(cache, page);
     }
     if (!PageBatch::can_take(pager_, cache, view, page)) {
       ahead.finish();
@@ -173,6 +181,7 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
       uint32_t frame = budget::kNone;
       if (supply_.allocate(cache, Caller::kThread, wait_ns, &frame) == 0) {
         ahead.add(page, frame);
+        clusters_.note_brought_in(1);
         continue;
       }
       cache.leave(page);

@@ -30,6 +30,9 @@ constexpr uint32_t kMissesAtFirst = 16, kMissesADecision = 8;
 // A cluster leaves a page out only one time in four if its outermost ring is used by this share, or
 // if so many pages of its rings were watched in this place: each that is used costs a miss.
 constexpr double kSure = 0.9;
+// Clusters ahead of the miss have to save so much more than aligned ones, which are read by fewer
+// transfers where all of an extent is used.
+constexpr double kAheadMore = 1.1;
 constexpr uint32_t kWatchedEnough = 24;
 
 uint64_t mix(uint64_t x) {
@@ -43,15 +46,8 @@ uint64_t key_of(uint64_t cache_id, uint64_t page) {
   return key == 0 ? 1 : key;
 }
 
-// The ring of `other`, seen from `page`: 0 if they are the same.
-uint32_t ring_between(uint64_t page, uint64_t other) {
-  return static_cast<uint32_t>(std::bit_width(page ^ other));
-}
-
-uint32_t ring_of(uint64_t note) { return static_cast<uint32_t>(note >> 1 & 7); }
-
-// The page of this half of a ring's cluster that is watched from the other half: as good as random,
-// and always the same, so that a half is not watched all over.
+// The page of these aligned 2^(ring - 1) pages that is watched from others: as good as random, and
+// always the same, so that they are not watched all over.
 uint64_t outside_page(uint64_t cache_id, uint64_t page, uint32_t ring) {
   OC_ASSERT(ring != 0);
   const uint64_t half = uint64_t{1} << (ring - 1), first = page & ~(half - 1);
@@ -121,31 +117,62 @@ FetchTuner::Where FetchTuner::find(const Miss& miss) {
   return where;
 }
 
-UseEvidence::Shares FetchTuner::shares(const FetchHistory& history, const Where& where) {
-  UseEvidence::Shares shares{};
-  history.evidence.refine(shares);
-  where.site->evidence.refine(shares);
-  where.place->evidence.refine(shares);
-  return shares;
+FetchTuner::Rings FetchTuner::rings_between(uint64_t page, uint64_t other) {
+  OC_CHECK(page != other);
+  const auto ring = [](uint64_t distance) {
+    const auto of = static_cast<uint32_t>(std::bit_width(distance));
+    return of <= kLevelMax ? of : 0;
+  };
+  return {ring(page ^ other), other > page ? ring(other - page) : 0};
 }
 
-uint32_t FetchTuner::level_by_evidence(const FetchHistory& history,
-                                       const UseEvidence::Shares& shares,
-                                       uint32_t level_max) const {
+FetchTuner::Rings FetchTuner::rings_of(uint64_t note) {
+  return {static_cast<uint32_t>(note >> 1 & 7), static_cast<uint32_t>(note >> 4 & 7)};
+}
+
+FetchTuner::Gain FetchTuner::best_of(const FetchHistory& history, const UseEvidence::Shares& shares,
+                                     uint32_t level_max) const {
   OC_CHECK(level_max <= kLevelMax);
   const auto miss_ns = static_cast<double>(history.cost.miss_ns());
   const double alone_ns = static_cast<double>(history.cost.page_ns()) + kLeaveNs;
   const double page_ns =
       alone_ns +
       std::max(std::min(evictions_.share() * miss_ns, kPushedOutMost * (miss_ns - alone_ns)), 0.0);
-  double gain = 0, best = 0;
-  uint32_t level = 0;
+  double gain = 0;
+  Gain best;
   for (uint32_t ring = 1; ring <= level_max; ++ring) {
     const auto pages = static_cast<double>(uint64_t{1} << (ring - 1));
     gain += pages * (shares[ring] * miss_ns - page_ns);
-    if (gain > best) best = gain, level = ring;
+    if (gain > best.ns) best = {ring, gain};
   }
-  return level;
+  return best;
+}
+
+// Whether by clusters around or ahead is decided by what is known of the place in the code: of a
+// place in the data less is known, and what is watched there and was not used yet is more for one
+// kind than for the other. *shares: what is believed here.
+FetchTuner::Choice FetchTuner::choose_by_evidence(const FetchHistory& history, const Where& where,
+                                                  uint32_t level_max, Shares* shares) const {
+  shares->refine(history.evidence);
+  shares->refine(where.site->evidence);
+  const Gain around = best_of(history, shares->around, level_max);
+  const Gain ahead = best_of(history, shares->ahead, level_max);
+  shares->refine(where.place->evidence);
+  Choice choice;
+  choice.is_ahead = ahead.ns > kAheadMore * around.ns &&
+                    where.site->evidence.ahead.watched_within(ahead.level) >= kWatchedEnough;
+  choice.level =
+      best_of(history, choice.is_ahead ? shares->ahead : shares->around, level_max).level;
+  choice.is_proven = choice.level != 0;
+  return choice;
+}
+
+// Whether the place is known so well that few pages have to be left out to be watched.
+bool FetchTuner::is_sure(const Where& where, const Shares& shares, const Choice& choice) {
+  const FetchEvidence& place = where.place->evidence;
+  return (choice.is_ahead ? shares.ahead : shares.around)[choice.level] >= kSure ||
+         (choice.is_ahead ? place.ahead : place.around).watched_within(choice.level) >=
+             kWatchedEnough;
 }
 
 uint32_t FetchTuner::level_by_room(const FetchHistory& history, const Miss& miss) {
@@ -163,7 +190,8 @@ uint32_t FetchTuner::level_by_room(const FetchHistory& history, const Miss& miss
 }
 
 uint32_t FetchTuner::level_of(FetchHistory& history, const Miss& miss) {
-  return std::max(level_by_evidence(history, shares(history, find(miss)), miss.level_max),
+  Shares shares;
+  return std::max(choose_by_evidence(history, find(miss), miss.level_max, &shares).level,
                   level_by_room(history, miss));
 }
 
@@ -186,15 +214,12 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   const bool is_quiet = where.place->is_quiet.load(std::memory_order_relaxed) != 0;
   const uint64_t misses = is_quiet && !miss.is_roomy ? kMissesADecision : 1;
   history.misses.fetch_add(misses, std::memory_order_relaxed);
-  Choice choice;
-  const UseEvidence::Shares shares = this->shares(history, where);
-  choice.level = level_by_evidence(history, shares, miss.level_max);
+  Shares shares;
+  Choice choice = choose_by_evidence(history, where, miss.level_max, &shares);
   // A miss that had no choice says nothing of its place.
   if (miss.level_max != 0)
     where.place->is_quiet.store(choice.level == 0 ? 1 : 0, std::memory_order_relaxed);
-  choice.is_proven = choice.level != 0;
-  if (const uint32_t guess = level_by_room(history, miss); guess > choice.level)
-    choice.level = guess, choice.is_proven = false;
+  if (const uint32_t guess = level_by_room(history, miss); guess > choice.level) choice = {guess};
   OC_CHECK(choice.level <= miss.level_max);
   history.counts.clusters[0].fetch_add(misses - 1, std::memory_order_relaxed);
   history.counts.clusters[choice.level].fetch_add(1, std::memory_order_relaxed);
@@ -202,12 +227,9 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   if (is_full_.load(std::memory_order_relaxed) != miss.is_full)
     is_full_.store(miss.is_full, std::memory_order_relaxed);
   const uint64_t chance = mix(seed_.fetch_add(0x9E3779B97F4A7C15ull, std::memory_order_relaxed));
-  if (choice.level != 0) {
-    const bool is_sure = shares[choice.level] >= kSure ||
-                         where.place->evidence.watched_within(choice.level) >= kWatchedEnough;
-    leave_out(history, miss, where, chance, is_sure, &choice);
-  }
-  if (choice.level < miss.level_max) watch_outside(history, miss, where, chance, choice.level);
+  if (choice.level != 0)
+    leave_out(history, miss, where, chance, is_sure(where, shares, choice), &choice);
+  if (choice.level < miss.level_max) watch_outside(history, miss, where, chance, choice);
   if (miss.is_full) look_at_evictions(miss, choice, chance);
   return choice;
 }
@@ -216,7 +238,7 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
 // come in.
 void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where& where,
                            uint64_t chance, bool is_sure, Choice* choice) {
-  const uint64_t cluster = uint64_t{1} << choice->level, first = miss.page & ~(cluster - 1);
+  const uint64_t cluster = choice->pages(), first = choice->first(miss.page);
   const uint64_t begin = std::max(first, miss.pages_begin);
   const uint64_t end = std::min(first + cluster, miss.pages_end);
   for (uint64_t page = begin; page < end; ++page) {
@@ -225,7 +247,7 @@ void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where&
     if (choice->left_out == kNone && !is_over(miss, page))
       choice->left_out = page;
     else
-      end_early(history, miss, page, chance);
+      end_early(history, page, miss.room_pages, chance);
   }
   if (choice->left_out != kNone) return;
   if ((chance >> 32) % 8 >= std::min<uint64_t>(cluster, is_sure ? 2 : 8)) return;
@@ -234,44 +256,47 @@ void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where&
       !miss.absent.has(static_cast<int64_t>(page)))
     return;
   choice->left_out = page;
-  watch(history, miss, where, page, ring_between(miss.page, page), true);
+  watch(history, miss, where, page, true);
 }
 
 // A page of the next ring, or of one further out: pairs of pages may be worthless, and clusters of
-// 64 not.
+// 64 not. Of the rings around the miss, or of those ahead of it.
 void FetchTuner::watch_outside(FetchHistory& history, const Miss& miss, const Where& where,
-                               uint64_t chance, uint32_t level) {
-  OC_CHECK(level < miss.level_max);
-  const uint32_t further = miss.level_max - level - 1;
+                               uint64_t chance, const Choice& choice) {
+  OC_CHECK(choice.level < miss.level_max);
+  const uint32_t further = miss.level_max - choice.level - 1;
   const bool is_next = further == 0 || (chance >> 16) % 4 != 0;
   const uint32_t ring =
-      level + 1 + (is_next ? 0 : 1 + static_cast<uint32_t>((chance >> 20) % further));
+      choice.level + 1 + (is_next ? 0 : 1 + static_cast<uint32_t>((chance >> 20) % further));
   OC_ASSERT(ring <= miss.level_max);
   const uint64_t half = uint64_t{1} << (ring - 1);
-  const uint64_t page = outside_page(miss.cache_id, miss.page ^ half, ring);
-  OC_ASSERT(ring_between(miss.page, page) == ring);
+  const bool is_ahead = (chance >> 28) % 2 != 0;
+  const uint64_t beside = is_ahead ? miss.page + half : miss.page ^ half;
+  const uint64_t page = outside_page(miss.cache_id, beside, ring);
+  const uint64_t first = choice.first(miss.page);
+  if (page == miss.page || (page >= first && page - first < choice.pages())) return;
   if (page < miss.pages_begin || page >= miss.pages_end) return;
   if (is_watched(miss.cache_id, page) && !is_over(miss, page)) return;
   // Last: of a buffer's pages the kernel is asked.
-  if (miss.absent.has(static_cast<int64_t>(page))) watch(history, miss, where, page, ring, false);
+  if (miss.absent.has(static_cast<int64_t>(page))) watch(history, miss, where, page, false);
 }
 
 void FetchTuner::watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,
-                       uint32_t ring, bool is_left_out) {
-  OC_CHECK(ring != 0 && ring <= kLevelMax);
+                       bool is_left_out) {
+  const Rings rings = rings_between(miss.page, page);
+  OC_CHECK(!rings.is_none());
   static_assert(kPlaces == 1 << (kTimeShift - kPlaceShift));
   static_assert(kSites == 1 << (kPlaceShift - kSiteShift) && UseEvidence::kRings <= 1 << 3);
   const uint64_t key = key_of(miss.cache_id, page);
   Watched& watched = watched_[key % kWatched];
   const uint64_t now = brought_in_.load(std::memory_order_relaxed);
-  watched.note.store(now << kTimeShift | uint64_t{where.place_slot} << kPlaceShift |
-                         uint64_t{where.site_slot} << kSiteShift | uint64_t{ring} << 1 |
-                         (is_left_out ? 1 : 0),
-                     std::memory_order_relaxed);
+  const uint64_t note = now << kTimeShift | uint64_t{where.place_slot} << kPlaceShift |
+                        uint64_t{where.site_slot} << kSiteShift | uint64_t{rings.ahead} << 4 |
+                        uint64_t{rings.around} << 1 | (is_left_out ? 1 : 0);
+  watched.note.store(note, std::memory_order_relaxed);
   watched.key.store(key, std::memory_order_release);
-  where.place->evidence.watch(ring);
-  where.site->evidence.watch(ring);
-  history.evidence.watch(ring);
+  for_each_evidence(history, note,
+                    [](UseEvidence& evidence, uint32_t ring) { evidence.watch(ring); });
   if (is_left_out) history.counts.left_out.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -286,7 +311,7 @@ uint64_t FetchTuner::age_of(uint64_t note) const {
 }
 
 uint64_t FetchTuner::watched_for(uint64_t note, uint64_t room_pages) const {
-  if (ring_of(note) == 0) return room_pages / kBackWithin;
+  if (rings_of(note).is_none()) return room_pages / kBackWithin;
   return is_full_.load(std::memory_order_relaxed) ? room_pages / kUsedWithin : room_pages;
 }
 
@@ -299,16 +324,17 @@ bool FetchTuner::is_over(const Miss& miss, uint64_t page) const {
 
 // A watched page comes in unasked. Its watch counts if it lasted long enough; one that lasted for a
 // part of that counts with as much probability.
-void FetchTuner::end_early(FetchHistory& history, const Miss& miss, uint64_t page,
+void FetchTuner::end_early(FetchHistory& history, uint64_t page, uint64_t room_pages,
                            uint64_t chance) {
   uint64_t note = 0;
-  if (!end_watch(miss.cache_id, page, &note)) return;
-  if (mix(chance + page) % (watched_for(note, miss.room_pages) + 1) < age_of(note)) return;
-  if (ring_of(note) == 0) {
+  if (!end_watch(history.id, page, &note)) return;
+  if (mix(chance + page) % (watched_for(note, room_pages) + 1) < age_of(note)) return;
+  if (rings_of(note).is_none()) {
     if ((note & 1) == 0) evictions_.forget();
     return;
   }
-  for_each_evidence(history, note, [&](UseEvidence& evidence) { evidence.unwatch(ring_of(note)); });
+  for_each_evidence(history, note,
+                    [](UseEvidence& evidence, uint32_t ring) { evidence.unwatch(ring); });
   if ((note & 1) != 0) history.counts.left_out.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -335,8 +361,7 @@ void FetchTuner::look_at_evictions(const Miss& miss, const Choice& choice, uint6
   if (sampled->cache.load(std::memory_order_relaxed) != 0 &&
       now - sampled->since.load(std::memory_order_relaxed) <= kStays * miss.room_pages)
     return;
-  const uint64_t cluster = uint64_t{1} << choice.level;
-  const uint64_t page = (miss.page & ~(cluster - 1)) + (chance >> 8) % cluster;
+  const uint64_t page = choice.first(miss.page) + (chance >> 8) % choice.pages();
   const bool comes_in =
       page == miss.page || (page != choice.left_out && page >= miss.pages_begin &&
                             page < miss.pages_end && miss.absent.has(static_cast<int64_t>(page)));
@@ -355,18 +380,24 @@ bool FetchTuner::end_watch(uint64_t cache_id, uint64_t page, uint64_t* note) {
   return watched.key.compare_exchange_strong(key, 0, std::memory_order_relaxed);
 }
 
+void FetchTuner::see_unasked(FetchHistory& history, uint64_t page, uint64_t room_pages) {
+  if (is_watched(history.id, page))
+    end_early(history, page, room_pages, seed_.load(std::memory_order_relaxed));
+}
+
 // A page that is missed so late that its cluster would have been evicted was of no use.
 void FetchTuner::see(FetchHistory& history, uint64_t page, uint64_t room_pages) {
   uint64_t note = 0;
   if (!end_watch(history.id, page, &note)) return;
   const bool is_soon = age_of(note) <= watched_for(note, room_pages);
-  if (ring_of(note) == 0) {
+  if (rings_of(note).is_none()) {
     if ((note & 1) != 0) evictions_.note_gone();  // and has come back before anybody looked
     if (is_soon) evictions_.note_back();
     return;
   }
   if (!is_soon) return;
-  for_each_evidence(history, note, [&](UseEvidence& evidence) { evidence.use(ring_of(note)); });
+  for_each_evidence(history, note,
+                    [](UseEvidence& evidence, uint32_t ring) { evidence.use(ring); });
   if ((note & 1) != 0) history.counts.left_out_used.fetch_add(1, std::memory_order_relaxed);
 }
 

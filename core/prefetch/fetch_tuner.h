@@ -1,6 +1,8 @@
-// FetchTuner: chooses how many pages around a miss come in with it: a cluster of 1 to 128 aligned
-// pages. It learns by place in the data (an extent of 2 MiB) and by place in the code (the fault
-// site). Any thread; the fault path: no allocation, no lock.
+// FetchTuner: chooses how many pages come in with a miss: a cluster of 1 to 128 pages, aligned around
+// it, or ahead of it, beginning with it. Who touches an extent here and there gains by the first,
+// who reads pieces that lie anywhere from their beginning by the second. It learns by place in the
+// data (an extent of 2 MiB) and by place in the code (the fault site). Any thread; the fault path:
+// no allocation, no lock.
 //
 // A pager sees no hits, so nobody can see whether a page that was brought in along was ever used.
 // What can be seen is a miss. So some pages that could have come along are left out, at random, and
@@ -9,7 +11,7 @@
 // - one page of most clusters, somewhere in it; and
 // - a page just outside of the cluster, which costs nothing: it would not have come in anyway. So a
 //   cluster that is too small is seen as well as one that is too large. If its own cluster comes in
-//   first, it stays out of that.
+//   first, it stays out of that. It is a page of the next ring around the miss, or ahead of it.
 // Such a page counts as used if it is missed before half as many pages have come in as memory has.
 // If another cluster brings it in before that, its watch counts for the part that it lasted: if it
 // did not count at all, those that are used would remain, and every place would look well used.
@@ -56,6 +58,12 @@ struct FetchCounts {
   void clear();  // REQUIRES: nobody counts meanwhile
 };
 
+// FetchEvidence: how often pages around misses are used, and pages ahead of them.
+struct FetchEvidence {
+  UseEvidence around, ahead;
+  void clear() { around.clear(), ahead.clear(); }
+};
+
 // FetchHistory: what is known of one cache. What it counts lies where the caller says.
 struct FetchHistory {
   explicit FetchHistory(FetchCounts& counted);
@@ -64,7 +72,7 @@ struct FetchHistory {
 
   const uint64_t id;  // of no other history, before or after
   FetchCost cost;
-  UseEvidence evidence;
+  FetchEvidence evidence;
   std::atomic<uint64_t> misses{0};
   FetchCounts& counts;
 };
@@ -87,9 +95,13 @@ class FetchTuner {
     bool is_all_fitting = false;  // and what is missing of the store fits, too
   };
   struct Choice {
-    uint32_t level = 0;         // the cluster of 2^level aligned pages that contains the page
+    uint32_t level = 0;     // the cluster has 2^level pages
+    bool is_ahead = false;  // and begins with the page; otherwise it is aligned, and contains it
     uint64_t left_out = kNone;  // a page of the cluster that is not to come in
     bool is_proven = false;     // by evidence; otherwise there was room for a guess
+
+    uint64_t pages() const { return uint64_t{1} << level; }
+    uint64_t first(uint64_t page) const { return is_ahead ? page : page & ~(pages() - 1); }
   };
 
   Status allocate();
@@ -105,6 +117,8 @@ class FetchTuner {
   uint32_t level_of(FetchHistory& history, const Miss& miss);
   // Any other miss of a page: it may be one that is watched.
   void see(FetchHistory& history, uint64_t page, uint64_t room_pages);
+  // A watched page comes in unasked.
+  void see_unasked(FetchHistory& history, uint64_t page, uint64_t room_pages);
 
   // Whether it is to be seen if somebody asks for the page.
   bool is_watched(uint64_t cache_id, uint64_t page) const;
@@ -117,17 +131,25 @@ class FetchTuner {
   // Evidence of one place; one that finds no free slot of its set takes over another's.
   struct Place {
     std::atomic<uint64_t> key;  // 0: nobody's
-    UseEvidence evidence;
+    FetchEvidence evidence;
     std::atomic<uint32_t> misses;    // since the place came here
     std::atomic<uint32_t> is_quiet;  // pages came in alone when that was last decided
   };
   struct Watched {
     std::atomic<uint64_t> key;   // cache and page; 0: free
-    std::atomic<uint64_t> note;  // when (pages brought in), place, site, ring, whether left out
+    std::atomic<uint64_t> note;  // when (pages brought in), place, site, rings, whether left out
   };
-  // Bits of a note, from below: whether left out, ring, site, place, time. Ring 0: of the pages of
-  // evictions_, which has left if the lowest bit is 0.
-  static constexpr unsigned kSiteShift = 4, kPlaceShift = 12, kTimeShift = 26;
+  // Bits of a note, from below: whether left out, ring around and ring ahead of the miss (0: in none
+  // of that kind), site, place, time. In no ring: a page of evictions_, which has left if the lowest
+  // bit is 0.
+  static constexpr unsigned kSiteShift = 7, kPlaceShift = 15, kTimeShift = 29;
+  // Where a page lies that is watched, seen from the miss.
+  struct Rings {
+    uint32_t around = 0, ahead = 0;
+    bool is_none() const { return around == 0 && ahead == 0; }
+  };
+  static Rings rings_between(uint64_t page, uint64_t other);
+  static Rings rings_of(uint64_t note);
 
   // Where the evidence of a miss is kept.
   struct Where {
@@ -139,28 +161,47 @@ class FetchTuner {
   static uint64_t place_key(const Miss& miss);
   Where find(const Miss& miss);
   Place* take(os::Table<Place>& table, uint64_t key, uint32_t* slot) const;
-  static UseEvidence::Shares shares(const FetchHistory& history, const Where& where);
-  uint32_t level_by_evidence(const FetchHistory& history, const UseEvidence::Shares& shares,
-                             uint32_t level_max) const;
+  // A cluster, and the time that it saves.
+  struct Gain {
+    uint32_t level = 0;
+    double ns = 0;
+  };
+  Gain best_of(const FetchHistory& history, const UseEvidence::Shares& shares,
+               uint32_t level_max) const;
+  struct Shares {
+    UseEvidence::Shares around{}, ahead{};
+    void refine(const FetchEvidence& evidence) {
+      evidence.around.refine(around);
+      evidence.ahead.refine(ahead);
+    }
+  };
+  Choice choose_by_evidence(const FetchHistory& history, const Where& where, uint32_t level_max,
+                            Shares* shares) const;
+  static bool is_sure(const Where& where, const Shares& shares, const Choice& choice);
   static uint32_t level_by_room(const FetchHistory& history, const Miss& miss);
   void leave_out(FetchHistory& history, const Miss& miss, const Where& where, uint64_t chance,
                  bool is_sure, Choice* choice);
   void watch_outside(FetchHistory& history, const Miss& miss, const Where& where, uint64_t chance,
-                     uint32_t level);
+                     const Choice& choice);
   void watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,
-             uint32_t ring, bool is_left_out);
-  void end_early(FetchHistory& history, const Miss& miss, uint64_t page, uint64_t chance);
+             bool is_left_out);
+  void end_early(FetchHistory& history, uint64_t page, uint64_t room_pages, uint64_t chance);
   void look_at_evictions(const Miss& miss, const Choice& choice, uint64_t chance);
   void watch_eviction(uint64_t cache_id, uint64_t page, bool has_left);
   uint64_t age_of(uint64_t note) const;
   uint64_t watched_for(uint64_t note, uint64_t room_pages) const;
   bool is_over(const Miss& miss, uint64_t page) const;
   bool end_watch(uint64_t cache_id, uint64_t page, uint64_t* note);
+  // f(evidence, ring) for all that is kept of a watched page.
   template <typename F>
   void for_each_evidence(FetchHistory& history, uint64_t note, const F& f) {
-    f(places_[note >> kPlaceShift & (kPlaces - 1)].evidence);
-    f(sites_[note >> kSiteShift & (kSites - 1)].evidence);
-    f(history.evidence);
+    const Rings rings = rings_of(note);
+    for (FetchEvidence* evidence :
+         {&places_[note >> kPlaceShift & (kPlaces - 1)].evidence,
+          &sites_[note >> kSiteShift & (kSites - 1)].evidence, &history.evidence}) {
+      if (rings.around != 0) f(evidence->around, rings.around);
+      if (rings.ahead != 0) f(evidence->ahead, rings.ahead);
+    }
   }
 
   os::Table<Place> places_;

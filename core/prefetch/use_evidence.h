@@ -1,9 +1,11 @@
 // UseEvidence: how often pages that lay beside an asked page were asked for as well, by how far
 // away they lay. Any thread; the fault path: no lock, a count may be lost where two threads meet.
 //
-// Distance is counted in rings: ring 1 is the other half of the aligned pair of pages that contains
-// the asked one, ring 2 the other half of the aligned four, and so on. A cluster of 2^k aligned
-// pages consists of the asked page and rings 1 … k.
+// Distance is counted in rings, of one of two kinds. Around a page ring 1 is the other half of the
+// aligned pair of pages that contains the asked one, ring 2 the other half of the aligned four, and
+// so on: a cluster of 2^k aligned pages consists of the asked page and rings 1 … k. Ahead of it
+// ring 1 is the next page, ring 2 the two behind that, ring 3 the next four: a cluster of 2^k pages
+// that begins with the asked one consists of it and of rings 1 … k of this kind.
 #pragma once
 
 #include <algorithm>
