@@ -21,6 +21,22 @@ Error no_addresses(uint64_t size_bytes) {
       "map less, or raise the limit (ulimit -v, vm.max_map_count, vm.overcommit_memory)");
 }
 
+// Less gains little, and a huge page is cleared for it.
+constexpr uint64_t kContiguousMin = 64 << 10;
+
+// The beginning of a huge page stays, of which the rest is given back: when the kernel splits it,
+// the pages that stay lie side by side in memory as before. Without huge pages this only touches
+// the memory.
+void keep_part(std::byte* huge_page, uint64_t size_bytes) {
+  OC_CHECK(size_bytes != 0 && size_bytes < base::kHugePage);
+  // Not zeros: a split gives back pages that have nothing else.
+  for (uint64_t at = 0; at < size_bytes; at += base::kSystemPage) huge_page[at] = std::byte{1};
+  ::munmap(huge_page + size_bytes, base::kHugePage - size_bytes);
+  ::madvise(huge_page, size_bytes, MADV_COLD);  // a huge page of which a part is left is split
+  ::madvise(huge_page, size_bytes, MADV_NOHUGEPAGE);
+  for (uint64_t at = 0; at < size_bytes; at += base::kSystemPage) huge_page[at] = std::byte{0};
+}
+
 }  // namespace
 
 Result<std::byte*> reserve_addresses(uint64_t size_bytes, uint64_t alignment) {
@@ -84,16 +100,18 @@ Result<std::byte*> allocate_table(uint64_t size_bytes) {
 
 Result<std::byte*> allocate_buffers(uint64_t size_bytes) {
   size_bytes = base::round_up(size_bytes, base::kSystemPage);
-  if (size_bytes < base::kHugePage) return allocate_table(size_bytes);
-  Result<std::byte*> reserved = reserve_addresses(size_bytes, base::kHugePage);
+  if (size_bytes < kContiguousMin) return allocate_table(size_bytes);
+  const uint64_t reserved_bytes = std::max(size_bytes, base::kHugePage);
+  Result<std::byte*> reserved = reserve_addresses(reserved_bytes, base::kHugePage);
   if (!reserved) return allocate_table(size_bytes);
   std::byte* const at = reserved.value();
   OC_CHECK(reinterpret_cast<uintptr_t>(at) % base::kHugePage == 0);
-  if (::mprotect(at, size_bytes, PROT_READ | PROT_WRITE) != 0) {
-    release_addresses(at, size_bytes);
+  if (::mprotect(at, reserved_bytes, PROT_READ | PROT_WRITE) != 0) {
+    release_addresses(at, reserved_bytes);
     return allocate_table(size_bytes);
   }
-  ::madvise(at, size_bytes, MADV_HUGEPAGE);
+  ::madvise(at, reserved_bytes, MADV_HUGEPAGE);
+  if (size_bytes < base::kHugePage) keep_part(at, size_bytes);
   ::madvise(at, size_bytes, MADV_DONTDUMP);
   return at;
 }

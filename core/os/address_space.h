@@ -26,9 +26,10 @@ int make_inaccessible(std::byte* address, uint64_t size_bytes);
 Result<std::byte*> allocate_table(uint64_t size_bytes);
 void free_table(std::byte* table, uint64_t size_bytes);
 // The same for buffers of transfers, which are used as a whole: on huge pages as far as the size
-// has room for them, where the system gives any. A device takes a transfer in as many parts as its
-// memory has, and each part costs: reads of 128 KiB were three times as fast on a virtio disk.
-// Freed as a table.
+// has room for them, where the system gives any. From 64 KiB on less than one is a part of a huge
+// page: it is touched at once, and needs 2 MiB for a moment. A device takes a transfer in as many
+// parts as its memory has, and each part costs: reads of 128 KiB were three times as fast on a
+// virtio disk. Freed as a table.
 Result<std::byte*> allocate_buffers(uint64_t size_bytes);
 // Bytes of the table that have been touched. Walks the whole range: for metrics only.
 uint64_t touched_bytes(const std::byte* table, uint64_t size_bytes);

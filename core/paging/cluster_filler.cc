@@ -114,8 +114,16 @@ void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
   pager_.tuner.see(cache.fetches, page, room_pages(cache));
 }
 
-void ClusterFiller::note_unasked(PageCache& cache, uint64_t page) {
-  pager_.tuner.see_unasked(cache.fetches, page, room_pages(cache));
+bool ClusterFiller::is_wanted(const PageCache& cache, uint64_t page) const {
+  return pager_.tuner.is_watched(cache.fetches.id, page) &&
+         pager_.tuner.is_wanted(cache.fetches.id, page, room_pages(cache));
+}
+
+void ClusterFiller::note_unasked(PageCache& cache, uint64_t first, uint64_t end, uint64_t asked) {
+  for (uint64_t page = first; page < end; ++page)
+    if (page != asked && pager_.tuner.is_watched(cache.fetches.id, page) &&
+        !is_page_absent(&cache, page))
+      pager_.tuner.see_unasked(cache.fetches, page, room_pages(cache));
 }
 
 bool ClusterFiller::wants_more(PageCache& cache, const View& view, uint64_t page, uint64_t site) {
@@ -140,16 +148,12 @@ int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64
     // Of a buffer's pages the filler looks at all of them at once.
     if (cache.shared == nullptr && !is_page_absent(&cache, next)) break;
     (stride > 0 ? end : first) += static_cast<uint64_t>(stride);
-    if (!is_watched(cache, next)) continue;
-    if (left_out == FetchTuner::kNone)
-      left_out = next;
-    else
-      note_unasked(cache, next);
+    if (left_out == FetchTuner::kNone && is_wanted(cache, next)) left_out = next;
   }
   uint32_t filled = 0;
   const int result =
       fill_wanted(cache, view, {page, first, end, left_out, false, is_write}, caller, &filled);
-  note_brought_in(filled);
+  note_unasked(cache, first, end, page);
   return result;
 }
 
@@ -185,7 +189,6 @@ ClusterFiller::Cluster ClusterFiller::fill_around(PageCache& cache, View& view, 
         {page, cluster.first, cluster.end, choice.left_out, !choice.is_proven, is_write}, caller,
         &filled);
   }
-  note_brought_in(filled);
   if (filled != 0 && cluster.result == 0) cache.fetches.cost.note(filled, os::now_ns() - start_ns);
   return cluster;
 }

@@ -1,5 +1,5 @@
 // ClusterFiller: brings in several neighbouring pages by one transfer, for one miss: those that a
-// sequential reader will want next, or the cluster around the page that the tuner chooses.
+// sequential reader will want next, or the cluster that the tuner chooses.
 //
 // The fault path; any thread. No lock; it touches no managed memory.
 #pragma once
@@ -41,22 +41,21 @@ class ClusterFiller {
   // ours, or a buffer's; may_fill().
   int fill_along(PageCache& cache, region::View& view, uint64_t page, int64_t stride,
                  uint32_t count, bool is_write, Caller caller);
-  // Fills the page, and as much around it as its misses have shown to be worth it. `site`: where in
-  // the code the touch was. REQUIRES: the page is Filling and ours, or a buffer's.
+  // Fills the page, and as much around it, or ahead of it, as its misses have shown to be worth it.
+  // `site`: where in the code the touch was. REQUIRES: the page is Filling and ours, or a buffer's.
   Cluster fill_around(PageCache& cache, region::View& view, uint64_t page, bool is_write,
                       Caller caller, uint64_t site);
   // Whether fill_around() would bring in more than the page. If not, this miss has been noted.
   bool wants_more(PageCache& cache, const region::View& view, uint64_t page, uint64_t site);
-  // Whether the tuner wants to see if somebody asks for the page: readahead leaves it out.
-  bool is_watched(const PageCache& cache, uint64_t page) const {
-    return pager_.tuner.is_watched(cache.fetches.id, page);
-  }
+  // Whether the tuner wants to see if somebody asks for the page: readahead leaves out one such
+  // page of a transfer.
+  bool is_wanted(const PageCache& cache, uint64_t page) const;
   // A miss that is filled in another way.
   void note_miss(PageCache& cache, uint64_t page);
-  // A page that the tuner watches comes in ahead of its reader, and will not be missed.
-  void note_unasked(PageCache& cache, uint64_t page);
-  // So many pages come in: by a miss, or ahead.
-  void note_brought_in(uint32_t pages) { pager_.tuner.note_brought_in(pages); }
+  // Of these pages those that are there now, but for `asked`, have come in ahead of their reader:
+  // nobody will miss them, and the tuner's watch of them ends.
+  void note_unasked(PageCache& cache, uint64_t first, uint64_t end,
+                    uint64_t asked = prefetch::FetchTuner::kNone);
 
  private:
   // What is brought in with the page: of [first, end) all that is absent but for `left_out`.

@@ -222,6 +222,7 @@ void Filler::finish(PageCache& cache, uint64_t page, uint32_t frame, int result,
     OC_ASSERT(cache.resident_bytes.load() <= pager_.budget.used_max());
     if (cache.share_frames) cache.fills_since_look.fetch_add(1, std::memory_order_relaxed);
     cache.note_fill(page, is_guess);
+    pager_.tuner.note_brought_in(1);
     pager_.shard_of(cache, page).inbox.push(pager_.frames, frame);
     cache.words[page].update(
         [&](PageValue) { return flags.with(PageState::kResident).with_frame(frame); });

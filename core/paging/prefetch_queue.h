@@ -24,7 +24,7 @@ struct PrefetchRequest {
   bool is_write = false;
   uint64_t until_ns = 0;      // a demand: afterwards nobody waits for it
   uint64_t site = 0;          // a demand: where in the code the touch was
-  bool is_readahead = false;  // a hint of ours: a page that the tuner watches stays out
+  bool is_readahead = false;  // a hint of ours: one page that the tuner watches stays out
   bool is_guess = false;      // a hint that nothing proves: nothing is evicted for it
 };
 

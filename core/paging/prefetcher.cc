@@ -87,16 +87,16 @@ void Prefetcher::fill_shared(const PrefetchRequest& request) {
   PageCache& cache = *view.cache;
   const uint64_t begin = view.first_page(), end = std::min(view.end_page(), cache.stored_pages());
   uint64_t dropped = 0;
+  bool is_one_left_out = !request.is_readahead;
   const auto fill = [&](uint64_t first, uint64_t last) {
     for (uint64_t page = first; page < last;) {
       uint64_t left_out = SharedFiller::kNone;
       const uint64_t stop = std::min(last, page + SharedFiller::kPagesMax);
-      for (uint64_t p = page; p < stop; ++p) {
-        if (!clusters_.is_watched(cache, p)) continue;
-        if (request.is_readahead && left_out == SharedFiller::kNone)
-          left_out = p;
-        else
-          clusters_.note_unasked(cache, p);
+      for (uint64_t p = page; p < stop && !is_one_left_out; ++p)
+        if (clusters_.is_wanted(cache, p)) left_out = p, is_one_left_out = true;
+      if (left_out == page) {
+        ++page;
+        continue;
       }
       uint32_t filled = 0;
       const SharedFiller::Wanted wanted{page, page, stop, left_out, false, request.is_guess};
@@ -105,9 +105,10 @@ void Prefetcher::fill_shared(const PrefetchRequest& request) {
       const int result = may_fill ? shared_.fill(cache, view, wanted, &filled) : -EAGAIN;
       cache.shared->leave();
       if (!may_fill) return;
-      clusters_.note_brought_in(filled);
       if (result != 0) dropped += stop - page;
-      page = std::max(page + std::max(filled, 1u), wanted.page);
+      const uint64_t next = std::max(page + std::max(filled, 1u), wanted.page);
+      if (filled != 0) clusters_.note_unasked(cache, page, std::min(next, stop));
+      page = next;
     }
   };
   if (request.stride == 1 && request.first < end)
@@ -142,6 +143,7 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
     page += static_cast<uint64_t>(stride) * (count - 1);
     stride = -stride;
   }
+  const uint64_t lowest = page;
   // Several pages are claimed at once, before anything else: two threads that walk over the same
   // pages would otherwise take them in turns, and read all of them twice.
   constexpr uint64_t kClaimsMax = 32;
@@ -166,13 +168,10 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
       continue;
     }
     --claimed;
-    if (clusters_.is_watched(cache, page)) {
-      if (request.is_readahead && !is_one_left_out) {
-        is_one_left_out = true;
-        cache.leave(page);
-        continue;
-      }
-      clusters_.note_unasked(cache, page);
+    if (request.is_readahead && !is_one_left_out && clusters_.is_wanted(cache, page)) {
+      is_one_left_out = true;
+      cache.leave(page);
+      continue;
     }
     if (!PageBatch::can_take(pager_, cache, view, page)) {
       ahead.finish();
@@ -181,7 +180,6 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
       uint32_t frame = budget::kNone;
       if (supply_.allocate(cache, Caller::kThread, wait_ns, &frame) == 0) {
         ahead.add(page, frame);
-        clusters_.note_brought_in(1);
         continue;
       }
       cache.leave(page);
@@ -192,6 +190,7 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
   }
   OC_CHECK(claimed == 0);
   ahead.finish();
+  if (stride == 1) clusters_.note_unasked(cache, lowest, std::min(lowest + count, end));
   if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
 }
 

@@ -26,7 +26,7 @@ class Prefetcher {
         queue_(queue) {}
 
   // Hints, of `count` pages from `first` on: dropped if there is no room. Any thread; the fault
-  // path. `is_readahead`: nobody asked for them, so pages that the tuner watches stay out.
+  // path. `is_readahead`: nobody asked for them, so one page that the tuner watches stays out.
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count,
                 bool is_readahead);
   // Carries out one queued prefetch or demand; false if there was none. A thread of ours.

@@ -220,6 +220,7 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
     return result;
   }
   *filled = run.count;
+  pager_.tuner.note_brought_in(run.count);
   const uint32_t asked = wanted.is_demanded ? 1 : 0;
   cache.counters.add(Counter::fills, asked);
   cache.counters.add(Counter::prefetch_fills, run.count - asked);

@@ -30,21 +30,14 @@ constexpr uint32_t kMissesAtFirst = 16, kMissesADecision = 8;
 // A cluster leaves a page out only one time in four if its outermost ring is used by this share, or
 // if so many pages of its rings were watched in this place: each that is used costs a miss.
 constexpr double kSure = 0.9;
+constexpr uint32_t kWatchedEnough = 24;
 // Clusters ahead of the miss have to save so much more than aligned ones, which are read by fewer
 // transfers where all of an extent is used.
 constexpr double kAheadMore = 1.1;
-constexpr uint32_t kWatchedEnough = 24;
 
-uint64_t mix(uint64_t x) {
-  x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull;
-  x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull;
-  return x ^ x >> 32;
-}
+uint64_t mix(uint64_t x) { return WatchedPages::mix(x); }
 
-uint64_t key_of(uint64_t cache_id, uint64_t page) {
-  const uint64_t key = mix(page * 0x9E3779B97F4A7C15ull + cache_id + 1);
-  return key == 0 ? 1 : key;
-}
+uint64_t key_of(uint64_t cache_id, uint64_t page) { return WatchedPages::key_of(cache_id, page); }
 
 // The page of these aligned 2^(ring - 1) pages that is watched from others: as good as random, and
 // always the same, so that they are not watched all over.
@@ -82,7 +75,7 @@ FetchMetrics FetchCounts::metrics() const {
 Status FetchTuner::allocate() {
   if (Status s = places_.allocate(kPlaces); !s) return s;
   if (Status s = sites_.allocate(kSites); !s) return s;
-  return watched_.allocate(kWatched);
+  return watched_.allocate();
 }
 
 FetchTuner::Place* FetchTuner::take(os::Table<Place>& table, uint64_t key, uint32_t* slot) const {
@@ -117,19 +110,6 @@ FetchTuner::Where FetchTuner::find(const Miss& miss) {
   return where;
 }
 
-FetchTuner::Rings FetchTuner::rings_between(uint64_t page, uint64_t other) {
-  OC_CHECK(page != other);
-  const auto ring = [](uint64_t distance) {
-    const auto of = static_cast<uint32_t>(std::bit_width(distance));
-    return of <= kLevelMax ? of : 0;
-  };
-  return {ring(page ^ other), other > page ? ring(other - page) : 0};
-}
-
-FetchTuner::Rings FetchTuner::rings_of(uint64_t note) {
-  return {static_cast<uint32_t>(note >> 1 & 7), static_cast<uint32_t>(note >> 4 & 7)};
-}
-
 FetchTuner::Gain FetchTuner::best_of(const FetchHistory& history, const UseEvidence::Shares& shares,
                                      uint32_t level_max) const {
   OC_CHECK(level_max <= kLevelMax);
@@ -161,8 +141,11 @@ FetchTuner::Choice FetchTuner::choose_by_evidence(const FetchHistory& history, c
   Choice choice;
   choice.is_ahead = ahead.ns > kAheadMore * around.ns &&
                     where.site->evidence.ahead.watched_within(ahead.level) >= kWatchedEnough;
-  choice.level =
-      best_of(history, choice.is_ahead ? shares->ahead : shares->around, level_max).level;
+  if (choice.is_ahead) choice.level = best_of(history, shares->ahead, level_max).level;
+  if (choice.level == 0) {
+    choice.is_ahead = false;
+    choice.level = best_of(history, shares->around, level_max).level;
+  }
   choice.is_proven = choice.level != 0;
   return choice;
 }
@@ -223,7 +206,6 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   OC_CHECK(choice.level <= miss.level_max);
   history.counts.clusters[0].fetch_add(misses - 1, std::memory_order_relaxed);
   history.counts.clusters[choice.level].fetch_add(1, std::memory_order_relaxed);
-  brought_in_.fetch_add(misses - 1, std::memory_order_relaxed);
   if (is_full_.load(std::memory_order_relaxed) != miss.is_full)
     is_full_.store(miss.is_full, std::memory_order_relaxed);
   const uint64_t chance = mix(seed_.fetch_add(0x9E3779B97F4A7C15ull, std::memory_order_relaxed));
@@ -244,7 +226,7 @@ void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where&
   for (uint64_t page = begin; page < end; ++page) {
     if (page == miss.page || !is_watched(miss.cache_id, page)) continue;
     if (!miss.absent.has(static_cast<int64_t>(page))) continue;
-    if (choice->left_out == kNone && !is_over(miss, page))
+    if (choice->left_out == kNone && is_wanted(miss.cache_id, page, miss.room_pages))
       choice->left_out = page;
     else
       end_early(history, page, miss.room_pages, chance);
@@ -256,11 +238,11 @@ void FetchTuner::leave_out(FetchHistory& history, const Miss& miss, const Where&
       !miss.absent.has(static_cast<int64_t>(page)))
     return;
   choice->left_out = page;
-  watch(history, miss, where, page, true);
+  watch(history, miss, where, page, true, choice->is_ahead);
 }
 
 // A page of the next ring, or of one further out: pairs of pages may be worthless, and clusters of
-// 64 not. Of the rings around the miss, or of those ahead of it.
+// 64 not. Around the miss, or as far ahead of it.
 void FetchTuner::watch_outside(FetchHistory& history, const Miss& miss, const Where& where,
                                uint64_t chance, const Choice& choice) {
   OC_CHECK(choice.level < miss.level_max);
@@ -276,73 +258,51 @@ void FetchTuner::watch_outside(FetchHistory& history, const Miss& miss, const Wh
   const uint64_t first = choice.first(miss.page);
   if (page == miss.page || (page >= first && page - first < choice.pages())) return;
   if (page < miss.pages_begin || page >= miss.pages_end) return;
-  if (is_watched(miss.cache_id, page) && !is_over(miss, page)) return;
+  if (is_wanted(miss.cache_id, page, miss.room_pages)) return;
   // Last: of a buffer's pages the kernel is asked.
-  if (miss.absent.has(static_cast<int64_t>(page))) watch(history, miss, where, page, false);
+  if (miss.absent.has(static_cast<int64_t>(page)))
+    watch(history, miss, where, page, false, is_ahead);
 }
 
+// `is_ahead`: chosen from pages ahead, of which those around are another kind of sample: who reads
+// pieces from their beginning uses all of the one, and half of the other.
 void FetchTuner::watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,
-                       bool is_left_out) {
-  const Rings rings = rings_between(miss.page, page);
-  OC_CHECK(!rings.is_none());
-  static_assert(kPlaces == 1 << (kTimeShift - kPlaceShift));
-  static_assert(kSites == 1 << (kPlaceShift - kSiteShift) && UseEvidence::kRings <= 1 << 3);
-  const uint64_t key = key_of(miss.cache_id, page);
-  Watched& watched = watched_[key % kWatched];
-  const uint64_t now = brought_in_.load(std::memory_order_relaxed);
-  const uint64_t note = now << kTimeShift | uint64_t{where.place_slot} << kPlaceShift |
-                        uint64_t{where.site_slot} << kSiteShift | uint64_t{rings.ahead} << 4 |
-                        uint64_t{rings.around} << 1 | (is_left_out ? 1 : 0);
-  watched.note.store(note, std::memory_order_relaxed);
-  watched.key.store(key, std::memory_order_release);
+                       bool is_left_out, bool is_ahead) {
+  Note note{0, where.place_slot, where.site_slot, WatchedPages::Rings::between(miss.page, page),
+            is_left_out};
+  if (is_ahead) note.rings.around = 0;
+  OC_CHECK(!note.rings.is_none());
   for_each_evidence(history, note,
                     [](UseEvidence& evidence, uint32_t ring) { evidence.watch(ring); });
   if (is_left_out) history.counts.left_out.fetch_add(1, std::memory_order_relaxed);
+  watched_.watch(miss.cache_id, page, note);  // last: from now on another thread may end it
 }
 
-bool FetchTuner::is_watched(uint64_t cache_id, uint64_t page) const {
-  const uint64_t key = key_of(cache_id, page);
-  return watched_[key % kWatched].key.load(std::memory_order_relaxed) == key;
-}
-
-uint64_t FetchTuner::age_of(uint64_t note) const {
-  constexpr uint64_t kTimes = uint64_t{1} << (64 - kTimeShift);
-  return (brought_in_.load(std::memory_order_relaxed) - (note >> kTimeShift)) % kTimes;
-}
-
-uint64_t FetchTuner::watched_for(uint64_t note, uint64_t room_pages) const {
-  if (rings_of(note).is_none()) return room_pages / kBackWithin;
+uint64_t FetchTuner::watched_for(const Note& note, uint64_t room_pages) const {
+  if (note.rings.is_none()) return room_pages / kBackWithin;
   return is_full_.load(std::memory_order_relaxed) ? room_pages / kUsedWithin : room_pages;
-}
-
-// REQUIRES: the page is watched.
-bool FetchTuner::is_over(const Miss& miss, uint64_t page) const {
-  const Watched& watched = watched_[key_of(miss.cache_id, page) % kWatched];
-  const uint64_t note = watched.note.load(std::memory_order_relaxed);
-  return age_of(note) > watched_for(note, miss.room_pages);
 }
 
 // A watched page comes in unasked. Its watch counts if it lasted long enough; one that lasted for a
 // part of that counts with as much probability.
 void FetchTuner::end_early(FetchHistory& history, uint64_t page, uint64_t room_pages,
                            uint64_t chance) {
-  uint64_t note = 0;
-  if (!end_watch(history.id, page, &note)) return;
-  if (mix(chance + page) % (watched_for(note, room_pages) + 1) < age_of(note)) return;
-  if (rings_of(note).is_none()) {
-    if ((note & 1) == 0) evictions_.forget();
+  Note note;
+  if (!watched_.end(history.id, page, &note)) return;
+  if (mix(chance + page) % (watched_for(note, room_pages) + 1) < watched_.age_of(note)) return;
+  if (note.rings.is_none()) {
+    if (!note.is_extra) evictions_.forget();
     return;
   }
   for_each_evidence(history, note,
                     [](UseEvidence& evidence, uint32_t ring) { evidence.unwatch(ring); });
-  if ((note & 1) != 0) history.counts.left_out.fetch_sub(1, std::memory_order_relaxed);
+  if (note.is_extra) history.counts.left_out.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void FetchTuner::watch_eviction(uint64_t cache_id, uint64_t page, bool has_left) {
-  const uint64_t key = key_of(cache_id, page), now = brought_in_.load(std::memory_order_relaxed);
-  Watched& watched = watched_[key % kWatched];
-  watched.note.store(now << kTimeShift | (has_left ? 0 : 1), std::memory_order_relaxed);
-  watched.key.store(key, std::memory_order_release);
+  Note note;
+  note.is_extra = !has_left;
+  watched_.watch(cache_id, page, note);
 }
 
 // Looks whether a page of the sample has left. If so, another takes its place: one that comes in
@@ -350,7 +310,7 @@ void FetchTuner::watch_eviction(uint64_t cache_id, uint64_t page, bool has_left)
 void FetchTuner::look_at_evictions(const Miss& miss, const Choice& choice, uint64_t chance) {
   EvictionWorth::Page* sampled = evictions_.next();
   if (sampled == nullptr) return;
-  const uint64_t now = brought_in_.load(std::memory_order_relaxed);
+  const uint64_t now = watched_.now();
   const uint64_t cache = sampled->cache.load(std::memory_order_relaxed);
   const uint64_t before = sampled->page.load(std::memory_order_relaxed);
   if (cache == miss.cache_id + 1 && before < miss.pages_end && before >= miss.pages_begin) {
@@ -371,34 +331,27 @@ void FetchTuner::look_at_evictions(const Miss& miss, const Choice& choice, uint6
   if (comes_in) watch_eviction(miss.cache_id, page, false);
 }
 
-// False: nobody watches the page, or another thread was faster.
-bool FetchTuner::end_watch(uint64_t cache_id, uint64_t page, uint64_t* note) {
-  uint64_t key = key_of(cache_id, page);
-  Watched& watched = watched_[key % kWatched];
-  if (watched.key.load(std::memory_order_acquire) != key) return false;
-  *note = watched.note.load(std::memory_order_relaxed);
-  return watched.key.compare_exchange_strong(key, 0, std::memory_order_relaxed);
-}
-
 void FetchTuner::see_unasked(FetchHistory& history, uint64_t page, uint64_t room_pages) {
-  if (is_watched(history.id, page))
-    end_early(history, page, room_pages, seed_.load(std::memory_order_relaxed));
+  if (!is_watched(history.id, page)) return;
+  const Note note = watched_.note_of(history.id, page);
+  if (note.rings.is_none() && note.is_extra) return;  // of what leaves, and it has not left
+  end_early(history, page, room_pages, mix(seed_.load(std::memory_order_relaxed)));
 }
 
 // A page that is missed so late that its cluster would have been evicted was of no use.
 void FetchTuner::see(FetchHistory& history, uint64_t page, uint64_t room_pages) {
-  uint64_t note = 0;
-  if (!end_watch(history.id, page, &note)) return;
-  const bool is_soon = age_of(note) <= watched_for(note, room_pages);
-  if (rings_of(note).is_none()) {
-    if ((note & 1) != 0) evictions_.note_gone();  // and has come back before anybody looked
+  Note note;
+  if (!watched_.end(history.id, page, &note)) return;
+  const bool is_soon = !is_over(note, room_pages);
+  if (note.rings.is_none()) {
+    if (note.is_extra) evictions_.note_gone();  // and has come back before anybody looked
     if (is_soon) evictions_.note_back();
     return;
   }
   if (!is_soon) return;
   for_each_evidence(history, note,
                     [](UseEvidence& evidence, uint32_t ring) { evidence.use(ring); });
-  if ((note & 1) != 0) history.counts.left_out_used.fetch_add(1, std::memory_order_relaxed);
+  if (note.is_extra) history.counts.left_out_used.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace outcore::prefetch

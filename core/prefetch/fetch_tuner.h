@@ -1,8 +1,8 @@
-// FetchTuner: chooses how many pages come in with a miss: a cluster of 1 to 128 pages, aligned around
-// it, or ahead of it, beginning with it. Who touches an extent here and there gains by the first,
-// who reads pieces that lie anywhere from their beginning by the second. It learns by place in the
-// data (an extent of 2 MiB) and by place in the code (the fault site). Any thread; the fault path:
-// no allocation, no lock.
+// FetchTuner: chooses how many pages come in with a miss: a cluster of 1 to 128 pages, aligned
+// around the page, or ahead of it, beginning with it. Who touches an extent here and there gains by
+// the first, who reads pieces that lie anywhere from their beginning by the second. It learns by
+// place in the data (an extent of 2 MiB) and by place in the code (the fault site). Any thread; the
+// fault path: no allocation, no lock.
 //
 // A pager sees no hits, so nobody can see whether a page that was brought in along was ever used.
 // What can be seen is a miss. So some pages that could have come along are left out, at random, and
@@ -11,10 +11,12 @@
 // - one page of most clusters, somewhere in it; and
 // - a page just outside of the cluster, which costs nothing: it would not have come in anyway. So a
 //   cluster that is too small is seen as well as one that is too large. If its own cluster comes in
-//   first, it stays out of that. It is a page of the next ring around the miss, or ahead of it.
-// Such a page counts as used if it is missed before half as many pages have come in as memory has.
-// If another cluster brings it in before that, its watch counts for the part that it lasted: if it
-// did not count at all, those that are used would remain, and every place would look well used.
+//   first, it stays out of that. It is a page of a ring around the miss, or ahead of it.
+// What lies ahead of the miss is evidence for clusters ahead. For clusters around it only pages are
+// that were chosen from all of a ring around it. Such a page counts as used if it is missed before
+// half as many pages have come in as memory has. If another cluster brings it in before that, its
+// watch counts for the part that it lasted: if it did not count at all, those that are used would
+// remain, and every place would look well used.
 //
 // Evidence is kept for the extent and site together, for the site, and for the whole cache. What is
 // known in one place is the prior of the next (so a new extent begins as others did that the same
@@ -43,6 +45,7 @@
 #include "core/prefetch/fetch_cost.h"
 #include "core/prefetch/stream_table.h"
 #include "core/prefetch/use_evidence.h"
+#include "core/prefetch/watched_pages.h"
 #include "outcore/metrics.h"
 #include "outcore/result.h"
 
@@ -81,7 +84,7 @@ class FetchTuner {
  public:
   static constexpr uint32_t kLevelMax = UseEvidence::kRings - 1;  // 128 pages
   static constexpr uint64_t kNone = UINT64_MAX;
-  static constexpr uint64_t kPlaces = 16384, kSites = 256, kWatched = 8192;
+  static constexpr uint64_t kPlaces = WatchedPages::kPlacesMax, kSites = WatchedPages::kSitesMax;
 
   struct Miss {
     uint64_t cache_id = 0, page = 0, extent = 0;  // cache_id: FetchHistory::id
@@ -109,19 +112,23 @@ class FetchTuner {
   // Whether the page comes in alone, as others of its place have done for long, without anything
   // being decided or watched. Where there is no room for guesses, this is to be asked first.
   bool is_decided(const Miss& miss);
-  // Chooses for a miss that belongs to no stream. The caller reports afterwards how many pages came
-  // in (note_brought_in()), and the cost (FetchHistory::cost).
+  // Chooses for a miss that belongs to no stream. The caller reports afterwards what it cost
+  // (FetchHistory::cost).
   Choice choose(FetchHistory& history, const Miss& miss);
-  void note_brought_in(uint32_t pages) { brought_in_.fetch_add(pages, std::memory_order_relaxed); }
+  // Pages have come in, by a miss or ahead of it: the clock.
+  void note_brought_in(uint32_t pages) { watched_.note_brought_in(pages); }
   // What choose() would choose. It notes nothing.
   uint32_t level_of(FetchHistory& history, const Miss& miss);
   // Any other miss of a page: it may be one that is watched.
   void see(FetchHistory& history, uint64_t page, uint64_t room_pages);
-  // A watched page comes in unasked.
+  // A page has come in unasked that may be watched.
   void see_unasked(FetchHistory& history, uint64_t page, uint64_t room_pages);
 
-  // Whether it is to be seen if somebody asks for the page.
-  bool is_watched(uint64_t cache_id, uint64_t page) const;
+  // Whether it is to be seen if somebody asks for the page; and whether that could still count.
+  bool is_watched(uint64_t cache_id, uint64_t page) const { return watched_.has(cache_id, page); }
+  bool is_wanted(uint64_t cache_id, uint64_t page, uint64_t room_pages) const {
+    return is_watched(cache_id, page) && !is_over(watched_.note_of(cache_id, page), room_pages);
+  }
 
   uint64_t metadata_bytes() const {
     return places_.touched() + sites_.touched() + watched_.touched();
@@ -135,23 +142,8 @@ class FetchTuner {
     std::atomic<uint32_t> misses;    // since the place came here
     std::atomic<uint32_t> is_quiet;  // pages came in alone when that was last decided
   };
-  struct Watched {
-    std::atomic<uint64_t> key;   // cache and page; 0: free
-    std::atomic<uint64_t> note;  // when (pages brought in), place, site, rings, whether left out
-  };
-  // Bits of a note, from below: whether left out, ring around and ring ahead of the miss (0: in none
-  // of that kind), site, place, time. In no ring: a page of evictions_, which has left if the lowest
-  // bit is 0.
-  static constexpr unsigned kSiteShift = 7, kPlaceShift = 15, kTimeShift = 29;
-  // Where a page lies that is watched, seen from the miss.
-  struct Rings {
-    uint32_t around = 0, ahead = 0;
-    bool is_none() const { return around == 0 && ahead == 0; }
-  };
-  static Rings rings_between(uint64_t page, uint64_t other);
-  static Rings rings_of(uint64_t note);
-
   // Where the evidence of a miss is kept.
+  using Note = WatchedPages::Note;
   struct Where {
     uint32_t place_slot = 0, site_slot = 0;
     Place* place = nullptr;
@@ -184,32 +176,29 @@ class FetchTuner {
   void watch_outside(FetchHistory& history, const Miss& miss, const Where& where, uint64_t chance,
                      const Choice& choice);
   void watch(FetchHistory& history, const Miss& miss, const Where& where, uint64_t page,
-             bool is_left_out);
+             bool is_left_out, bool is_ahead);
   void end_early(FetchHistory& history, uint64_t page, uint64_t room_pages, uint64_t chance);
   void look_at_evictions(const Miss& miss, const Choice& choice, uint64_t chance);
   void watch_eviction(uint64_t cache_id, uint64_t page, bool has_left);
-  uint64_t age_of(uint64_t note) const;
-  uint64_t watched_for(uint64_t note, uint64_t room_pages) const;
-  bool is_over(const Miss& miss, uint64_t page) const;
-  bool end_watch(uint64_t cache_id, uint64_t page, uint64_t* note);
+  uint64_t watched_for(const Note& note, uint64_t room_pages) const;
+  bool is_over(const Note& note, uint64_t room_pages) const {
+    return watched_.age_of(note) > watched_for(note, room_pages);
+  }
   // f(evidence, ring) for all that is kept of a watched page.
   template <typename F>
-  void for_each_evidence(FetchHistory& history, uint64_t note, const F& f) {
-    const Rings rings = rings_of(note);
+  void for_each_evidence(FetchHistory& history, const Note& note, const F& f) {
     for (FetchEvidence* evidence :
-         {&places_[note >> kPlaceShift & (kPlaces - 1)].evidence,
-          &sites_[note >> kSiteShift & (kSites - 1)].evidence, &history.evidence}) {
-      if (rings.around != 0) f(evidence->around, rings.around);
-      if (rings.ahead != 0) f(evidence->ahead, rings.ahead);
+         {&places_[note.place].evidence, &sites_[note.site].evidence, &history.evidence}) {
+      if (note.rings.around != 0) f(evidence->around, note.rings.around);
+      if (note.rings.ahead != 0) f(evidence->ahead, note.rings.ahead);
     }
   }
 
   os::Table<Place> places_;
   os::Table<Place> sites_;
-  os::Table<Watched> watched_;
+  WatchedPages watched_;
   EvictionWorth evictions_;
-  std::atomic<uint64_t> brought_in_{0};  // pages: the clock
-  std::atomic<bool> is_full_{false};     // at the last miss that was decided
+  std::atomic<bool> is_full_{false};  // at the last miss that was decided
   std::atomic<uint64_t> seed_{0};
 };
 

@@ -1,106 +1,13 @@
-// The tuner against readers whose habits are known, in a model of memory: pages that are brought in
-// stay until newer ones need their place.
+// The tuner against readers whose habits are known, in a model of memory.
 #include "core/prefetch/fetch_tuner.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <deque>
-#include <memory>
-#include <utility>
-#include <vector>
-
+#include "core/tests/prefetch/model_memory.h"
 #include "core/tests/sim/random.h"
 
 namespace outcore::prefetch {
 namespace {
-
-constexpr uint64_t kExtentPages = 512;
-
-class ModelMemory {
- public:
-  // REQUIRES: the pages have numbers below `pages`.
-  ModelMemory(uint64_t pages, uint64_t room) : is_in_(pages), room_(room) {
-    EXPECT_TRUE(tuner_.allocate().ok());
-  }
-
-  // Whether the page had to be brought in.
-  bool touch(uint64_t page, uint64_t site = 1) {
-    ++touches_;
-    if (is_in_.at(page)) return false;
-    ++misses_;
-    FetchTuner::Miss miss;
-    miss.cache_id = history_.id;
-    miss.page = page;
-    miss.extent = page / kExtentPages;
-    miss.site = site;
-    miss.level_max = is_by_page_ ? 0 : FetchTuner::kLevelMax;
-    miss.pages_end = is_in_.size();
-    miss.room_pages = room_;
-    miss.is_full = !is_roomy_ && order_.size() >= room_;
-    miss.is_roomy = is_roomy_;
-    miss.is_all_fitting = is_all_fitting_;
-    miss.absent = {this, [](const void* of, uint64_t p) {
-                     return !static_cast<const ModelMemory*>(of)->is_in_.at(p);
-                   }};
-    choice_ = {};
-    const bool is_decided = !is_roomy_ && tuner_.is_decided(miss);
-    if (is_decided)
-      tuner_.see(history_, page, room_);
-    else
-      choice_ = tuner_.choose(history_, miss);
-    const uint64_t cluster = choice_.pages(), first = choice_.first(page);
-    EXPECT_NE(choice_.left_out, page);
-    if (choice_.left_out != FetchTuner::kNone) {
-      EXPECT_GE(choice_.left_out, first);
-      EXPECT_LT(choice_.left_out, std::min<uint64_t>(first + cluster, is_in_.size()));
-    }
-    uint32_t filled = 0;
-    for (uint64_t p = first; p < std::min<uint64_t>(first + cluster, is_in_.size()); ++p) {
-      if (is_in_[p] || p == choice_.left_out) continue;
-      is_in_[p] = true;
-      order_.push_back(p);
-      ++filled;
-      for (; order_.size() > room_; order_.pop_front()) is_in_[order_.front()] = false;
-    }
-    if (!is_decided) tuner_.note_brought_in(filled);
-    brought_in_ += filled;
-    history_.cost.note(filled, 60'000 + (filled - 1) * page_ns_);
-    return true;
-  }
-
-  void set_room(bool is_roomy, bool is_all_fitting) {
-    is_roomy_ = is_roomy;
-    is_all_fitting_ = is_all_fitting;
-  }
-  void set_by_page() { is_by_page_ = true; }
-  void set_page_ns(uint64_t ns) { page_ns_ = ns; }
-  void start_counting() { misses_ = brought_in_ = touches_ = 0; }
-  const FetchTuner::Choice& choice() const { return choice_; }
-  const FetchHistory& history() const { return history_; }
-  uint64_t misses() const { return misses_; }
-  uint64_t brought_in() const { return brought_in_; }
-
- private:
-  FetchTuner tuner_;
-  FetchCounts counts_;
-  FetchHistory history_{counts_, 1};  // whatever tests ran before: chance depends on it
-  std::vector<bool> is_in_;
-  std::deque<uint64_t> order_;
-  const uint64_t room_;
-  bool is_roomy_ = false, is_all_fitting_ = false, is_by_page_ = false;
-  uint64_t page_ns_ = 4'000;
-  FetchTuner::Choice choice_;
-  uint64_t misses_ = 0, brought_in_ = 0, touches_ = 0;
-};
-
-// Touches all pages of an extent, in any order.
-void read_all(ModelMemory& memory, uint64_t extent, sim::Random& random, uint64_t site = 1) {
-  std::vector<uint64_t> pages(kExtentPages);
-  for (uint64_t i = 0; i < kExtentPages; ++i) pages[i] = extent * kExtentPages + i;
-  for (uint64_t i = kExtentPages; i > 1; --i) std::swap(pages[i - 1], pages[random.below(i)]);
-  for (const uint64_t page : pages) memory.touch(page, site);
-}
 
 TEST(FetchTuner, WithoutRoomAndEvidenceThePageComesInAlone) {
   ModelMemory memory(1 << 20, 1000);
@@ -262,40 +169,6 @@ TEST(FetchTuner, WhatIsReadAgainAndAgainComesInByLargeClusters) {
       for (uint64_t extent = 0; extent < kExtents; ++extent) read_all(memory, extent, random);
     }
     EXPECT_LT(memory.misses(), 12 * kPages / 8) << tenths;
-  }
-}
-
-// Experts of a language model, objects of a repository: pieces that lie anywhere, each read from its
-// beginning to its end, of which half comes back. Clusters ahead of the miss bring in less beside
-// them than aligned ones, which reach into the piece before.
-TEST(FetchTuner, PiecesThatBeginAnywhereComeInByClustersAhead) {
-  for (const auto& [piece, most_tenths] :
-       {std::pair<uint64_t, uint64_t>{34, 19}, {136, 17}, {300, 13}}) {
-    const uint64_t pieces = 108'800 / piece;
-    uint64_t needed = 0;
-    for (const bool is_by_page : {true, false}) {
-      ModelMemory memory(pieces * piece, pieces * piece / 3);
-      if (is_by_page) memory.set_by_page();
-      sim::Random random(13);
-      const auto read = [&](uint64_t times) {
-        for (uint64_t i = 0; i < times; ++i) {
-          // Every other time one of a third that changes slowly.
-          const uint64_t hot = (random.below(pieces / 3) + i / 16) % pieces;
-          const uint64_t at = (random.below(2) == 0 ? hot : random.below(pieces)) * piece;
-          for (uint64_t page = at; page < at + piece; ++page) memory.touch(page);
-        }
-      };
-      read(680'000 / piece);
-      memory.start_counting();
-      read(680'000 / piece);
-      if (is_by_page) {
-        needed = memory.misses();
-        continue;
-      }
-      // By aligned clusters alone 2.6, 1.8 and 1.4 times what is needed comes in.
-      EXPECT_LT(memory.brought_in() * 10, needed * most_tenths) << piece;
-      EXPECT_LT(memory.misses() * 8, needed) << piece;
-    }
   }
 }
 
