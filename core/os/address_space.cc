@@ -26,15 +26,19 @@ constexpr uint64_t kContiguousMin = 64 << 10;
 
 // The beginning of a huge page stays, of which the rest is given back: when the kernel splits it,
 // the pages that stay lie side by side in memory as before. Without huge pages this only touches
-// the memory.
-void keep_part(std::byte* huge_page, uint64_t size_bytes) {
+// the memory. False: it cannot be split (locked memory, say), and is given back as a whole.
+bool keep_part(std::byte* huge_page, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0 && size_bytes < base::kHugePage);
   // Not zeros: a split gives back pages that have nothing else.
   for (uint64_t at = 0; at < size_bytes; at += base::kSystemPage) huge_page[at] = std::byte{1};
-  ::munmap(huge_page + size_bytes, base::kHugePage - size_bytes);
-  ::madvise(huge_page, size_bytes, MADV_COLD);  // a huge page of which a part is left is split
+  if (::munmap(huge_page + size_bytes, base::kHugePage - size_bytes) != 0 ||
+      ::madvise(huge_page, size_bytes, MADV_COLD) != 0) {  // splits what is left of a huge page
+    ::munmap(huge_page, base::kHugePage);
+    return false;
+  }
   ::madvise(huge_page, size_bytes, MADV_NOHUGEPAGE);
   for (uint64_t at = 0; at < size_bytes; at += base::kSystemPage) huge_page[at] = std::byte{0};
+  return true;
 }
 
 }  // namespace
@@ -111,7 +115,7 @@ Result<std::byte*> allocate_buffers(uint64_t size_bytes) {
     return allocate_table(size_bytes);
   }
   ::madvise(at, reserved_bytes, MADV_HUGEPAGE);
-  if (size_bytes < base::kHugePage) keep_part(at, size_bytes);
+  if (size_bytes < base::kHugePage && !keep_part(at, size_bytes)) return allocate_table(size_bytes);
   ::madvise(at, size_bytes, MADV_DONTDUMP);
   return at;
 }

@@ -21,8 +21,8 @@ class TransferBuffer {
     if (!bytes_.empty()) free_table(bytes_.data(), bytes_.size());
   }
 
-  // Zeroed bytes, which take memory when they are touched. Fails with ENOMEM if there are no
-  // addresses. REQUIRES: size_bytes != 0; called once, before use.
+  // Zeroed bytes, which take memory when they are touched; from 64 KiB to 2 MiB at once. Fails
+  // with ENOMEM if there are no addresses. REQUIRES: size_bytes != 0; called once, before use.
   Status allocate(uint64_t size_bytes) {
     OC_CHECK(size_bytes != 0);
     OC_CHECK(bytes_.empty());

@@ -116,11 +116,14 @@ void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
 
 bool ClusterFiller::is_wanted(const PageCache& cache, uint64_t page) const {
   return pager_.tuner.is_watched(cache.fetches.id, page) &&
-         pager_.tuner.is_wanted(cache.fetches.id, page, room_pages(cache));
+         pager_.tuner.is_wanted(cache.fetches.id, page, room_pages(cache)) &&
+         (cache.shared == nullptr || is_page_absent(&cache, page));
 }
 
-void ClusterFiller::note_unasked(PageCache& cache, uint64_t first, uint64_t end, uint64_t asked) {
-  for (uint64_t page = first; page < end; ++page)
+void ClusterFiller::note_unasked(PageCache& cache, uint64_t first, uint64_t end, uint64_t stride,
+                                 uint64_t asked) {
+  OC_CHECK(stride != 0);
+  for (uint64_t page = first; page < end; page += stride)
     if (page != asked && pager_.tuner.is_watched(cache.fetches.id, page) &&
         !is_page_absent(&cache, page))
       pager_.tuner.see_unasked(cache.fetches, page, room_pages(cache));
@@ -153,7 +156,7 @@ int ClusterFiller::fill_along(PageCache& cache, View& view, uint64_t page, int64
   uint32_t filled = 0;
   const int result =
       fill_wanted(cache, view, {page, first, end, left_out, false, is_write}, caller, &filled);
-  note_unasked(cache, first, end, page);
+  note_unasked(cache, first, end, 1, page);
   return result;
 }
 

@@ -48,13 +48,13 @@ class ClusterFiller {
   // Whether fill_around() would bring in more than the page. If not, this miss has been noted.
   bool wants_more(PageCache& cache, const region::View& view, uint64_t page, uint64_t site);
   // Whether the tuner wants to see if somebody asks for the page: readahead leaves out one such
-  // page of a transfer.
+  // page of a request. REQUIRES: the page is absent, ours to fill, or a buffer's.
   bool is_wanted(const PageCache& cache, uint64_t page) const;
   // A miss that is filled in another way.
   void note_miss(PageCache& cache, uint64_t page);
-  // Of these pages those that are there now, but for `asked`, have come in ahead of their reader:
-  // nobody will miss them, and the tuner's watch of them ends.
-  void note_unasked(PageCache& cache, uint64_t first, uint64_t end,
+  // Of the pages first, first + stride … below `end` those that are there now, but for `asked`,
+  // have come in ahead of their reader: nobody will miss them, and the tuner's watch of them ends.
+  void note_unasked(PageCache& cache, uint64_t first, uint64_t end, uint64_t stride,
                     uint64_t asked = prefetch::FetchTuner::kNone);
 
  private:

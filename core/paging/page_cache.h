@@ -135,6 +135,7 @@ struct PageCache {
       const region::View* view = views[i].load(std::memory_order_acquire);
       if (view == nullptr || page < view->first_page() || page >= view->end_page()) continue;
       const os::Piece piece = view->piece_of(page);
+      if (piece.size_bytes == 0) return false;  // the view is going, or grew in vain
       return os::look_up_presence(piece.address, piece.size_bytes, &present) == 0 &&
              (present & 1) == 0;
     }

@@ -87,28 +87,27 @@ void Prefetcher::fill_shared(const PrefetchRequest& request) {
   PageCache& cache = *view.cache;
   const uint64_t begin = view.first_page(), end = std::min(view.end_page(), cache.stored_pages());
   uint64_t dropped = 0;
-  bool is_one_left_out = !request.is_readahead;
+  uint64_t left_out = SharedFiller::kNone;  // one page of the request
   const auto fill = [&](uint64_t first, uint64_t last) {
     for (uint64_t page = first; page < last;) {
-      uint64_t left_out = SharedFiller::kNone;
       const uint64_t stop = std::min(last, page + SharedFiller::kPagesMax);
-      for (uint64_t p = page; p < stop && !is_one_left_out; ++p)
-        if (clusters_.is_wanted(cache, p)) left_out = p, is_one_left_out = true;
-      if (left_out == page) {
-        ++page;
-        continue;
-      }
-      uint32_t filled = 0;
-      const SharedFiller::Wanted wanted{page, page, stop, left_out, false, request.is_guess};
       if (!cache.shared->enter()) return;
       const bool may_fill = !cache.is_frozen.load(std::memory_order_seq_cst);
-      const int result = may_fill ? shared_.fill(cache, view, wanted, &filled) : -EAGAIN;
+      for (uint64_t p = page; p < stop && may_fill && request.is_readahead; ++p) {
+        if (left_out != SharedFiller::kNone) break;
+        if (clusters_.is_wanted(cache, p)) left_out = p;
+      }
+      uint32_t filled = 0;
+      int result = may_fill ? 0 : -EAGAIN;
+      if (may_fill && page != left_out) {
+        const SharedFiller::Wanted wanted{page, page, stop, left_out, false, request.is_guess};
+        result = shared_.fill(cache, view, wanted, &filled);
+        if (filled != 0) clusters_.note_unasked(cache, page, stop, 1);
+      }
       cache.shared->leave();
       if (!may_fill) return;
       if (result != 0) dropped += stop - page;
-      const uint64_t next = std::max(page + std::max(filled, 1u), wanted.page);
-      if (filled != 0) clusters_.note_unasked(cache, page, std::min(next, stop));
-      page = next;
+      page += std::max(filled, 1u);
     }
   };
   if (request.stride == 1 && request.first < end)
@@ -190,7 +189,7 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
   }
   OC_CHECK(claimed == 0);
   ahead.finish();
-  if (stride == 1) clusters_.note_unasked(cache, lowest, std::min(lowest + count, end));
+  clusters_.note_unasked(cache, lowest, std::min(page, end), static_cast<uint64_t>(stride));
   if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
 }
 

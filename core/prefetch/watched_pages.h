@@ -63,10 +63,11 @@ class WatchedPages {
     OC_CHECK(note.place < kPlacesMax && note.site < kSitesMax);
     const uint64_t key = key_of(cache_id, page);
     Slot& slot = slots_[key % kPages];
+    slot.key.store(0, std::memory_order_relaxed);  // whoever sees the new note ends nothing by it
     slot.note.store(now() << kTimeShift | uint64_t{note.place} << kPlaceShift |
                         uint64_t{note.site} << kSiteShift | uint64_t{note.rings.ahead} << 4 |
                         uint64_t{note.rings.around} << 1 | (note.is_extra ? 1 : 0),
-                    std::memory_order_relaxed);
+                    std::memory_order_release);
     slot.key.store(key, std::memory_order_release);
   }
   bool has(uint64_t cache_id, uint64_t page) const {
@@ -82,7 +83,7 @@ class WatchedPages {
     uint64_t key = key_of(cache_id, page);
     Slot& slot = slots_[key % kPages];
     if (slot.key.load(std::memory_order_acquire) != key) return false;
-    *note = unpack(slot.note.load(std::memory_order_relaxed));
+    *note = unpack(slot.note.load(std::memory_order_acquire));
     return slot.key.compare_exchange_strong(key, 0, std::memory_order_relaxed);
   }
 
