@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "core/prefetch/fetch_tuner.h"
 #include "core/tests/prefetch/model_memory.h"
@@ -15,8 +14,11 @@ namespace {
 // its beginning to its end, of which half comes back. Clusters ahead of the miss bring in less
 // beside them than aligned ones, which reach into the piece before.
 TEST(ClustersAhead, PiecesThatBeginAnywhereComeInByClustersAhead) {
-  for (const auto& [piece, most_tenths] :
-       {std::pair<uint64_t, uint64_t>{34, 19}, {136, 17}, {300, 13}}) {
+  struct Case {
+    uint64_t piece, most_tenths;
+  };
+  for (const Case& of : {Case{34, 19}, Case{136, 17}, Case{300, 13}}) {
+    const uint64_t piece = of.piece;
     const uint64_t pieces = 108'800 / piece;
     uint64_t needed = 0;
     for (const bool is_by_page : {true, false}) {
@@ -39,7 +41,7 @@ TEST(ClustersAhead, PiecesThatBeginAnywhereComeInByClustersAhead) {
         continue;
       }
       // By aligned clusters alone 2.6, 1.8 and 1.4 times what is needed comes in.
-      EXPECT_LT(memory.brought_in() * 10, needed * most_tenths) << piece;
+      EXPECT_LT(memory.brought_in() * 10, needed * of.most_tenths) << piece;
       EXPECT_LT(memory.misses() * 8, needed) << piece;
       // And it stays so: what is watched ahead is no evidence for clusters around.
       EXPECT_GT(memory.ahead() * 10, memory.clusters() * 9) << piece;
