@@ -31,9 +31,14 @@ bool keep_part(std::byte* huge_page, uint64_t size_bytes) {
   OC_CHECK(size_bytes != 0 && size_bytes < base::kHugePage);
   // Not zeros: a split gives back pages that have nothing else.
   for (uint64_t at = 0; at < size_bytes; at += base::kSystemPage) huge_page[at] = std::byte{1};
-  if (::munmap(huge_page + size_bytes, base::kHugePage - size_bytes) != 0 ||
-      ::madvise(huge_page, size_bytes, MADV_COLD) != 0) {  // splits what is left of a huge page
+  if (::munmap(huge_page + size_bytes, base::kHugePage - size_bytes) != 0) {
     ::munmap(huge_page, base::kHugePage);
+    return false;
+  }
+  // It splits what is left of a huge page. If not, only that is ours: others may have mapped
+  // something where the rest was.
+  if (::madvise(huge_page, size_bytes, MADV_COLD) != 0) {
+    ::munmap(huge_page, size_bytes);
     return false;
   }
   ::madvise(huge_page, size_bytes, MADV_NOHUGEPAGE);
