@@ -47,8 +47,9 @@ class ClusterFiller {
                       Caller caller, uint64_t site);
   // Whether fill_around() would bring in more than the page. If not, this miss has been noted.
   bool wants_more(PageCache& cache, const region::View& view, uint64_t page, uint64_t site);
-  // Whether the tuner wants to see if somebody asks for the page: readahead leaves out one such
-  // page of a request. REQUIRES: the page is absent, ours to fill, or a buffer's.
+  // Whether the tuner wants to see if somebody asks for the page, which is absent or the caller's
+  // to fill: readahead leaves out one such page of a request. Of a buffer's pages the kernel is
+  // asked whether they are there.
   bool is_wanted(const PageCache& cache, uint64_t page) const;
   // A miss that is filled in another way.
   void note_miss(PageCache& cache, uint64_t page);

@@ -92,20 +92,18 @@ void Prefetcher::fill_shared(const PrefetchRequest& request) {
     for (uint64_t page = first; page < last;) {
       const uint64_t stop = std::min(last, page + SharedFiller::kPagesMax);
       if (!cache.shared->enter()) return;
-      const bool may_fill = !cache.is_frozen.load(std::memory_order_seq_cst);
-      for (uint64_t p = page; p < stop && may_fill && request.is_readahead; ++p) {
-        if (left_out != SharedFiller::kNone) break;
+      if (cache.is_frozen.load(std::memory_order_seq_cst)) return cache.shared->leave();
+      for (uint64_t p = page; p < stop && request.is_readahead && left_out == SharedFiller::kNone;
+           ++p)
         if (clusters_.is_wanted(cache, p)) left_out = p;
-      }
       uint32_t filled = 0;
-      int result = may_fill ? 0 : -EAGAIN;
-      if (may_fill && page != left_out) {
+      int result = 0;
+      if (page != left_out) {
         const SharedFiller::Wanted wanted{page, page, stop, left_out, false, request.is_guess};
         result = shared_.fill(cache, view, wanted, &filled);
         if (filled != 0) clusters_.note_unasked(cache, page, stop, 1);
       }
       cache.shared->leave();
-      if (!may_fill) return;
       if (result != 0) dropped += stop - page;
       page += std::max(filled, 1u);
     }

@@ -110,19 +110,22 @@ FetchTuner::Where FetchTuner::find(const Miss& miss) {
   return where;
 }
 
-FetchTuner::Gain FetchTuner::best_of(const FetchHistory& history, const UseEvidence::Shares& shares,
-                                     uint32_t level_max) const {
+FetchTuner::Prices FetchTuner::prices(const FetchCost& cost) const {
+  const auto miss_ns = static_cast<double>(cost.miss_ns());
+  const double alone_ns = static_cast<double>(cost.page_ns()) + kLeaveNs;
+  const double pushed_out_ns =
+      std::min(evictions_.share() * miss_ns, kPushedOutMost * (miss_ns - alone_ns));
+  return {miss_ns, alone_ns + std::max(pushed_out_ns, 0.0)};
+}
+
+FetchTuner::Gain FetchTuner::best_of(const Prices& prices, const UseEvidence::Shares& shares,
+                                     uint32_t level_max) {
   OC_CHECK(level_max <= kLevelMax);
-  const auto miss_ns = static_cast<double>(history.cost.miss_ns());
-  const double alone_ns = static_cast<double>(history.cost.page_ns()) + kLeaveNs;
-  const double page_ns =
-      alone_ns +
-      std::max(std::min(evictions_.share() * miss_ns, kPushedOutMost * (miss_ns - alone_ns)), 0.0);
   double gain = 0;
   Gain best;
   for (uint32_t ring = 1; ring <= level_max; ++ring) {
     const auto pages = static_cast<double>(uint64_t{1} << (ring - 1));
-    gain += pages * (shares[ring] * miss_ns - page_ns);
+    gain += pages * (shares[ring] * prices.miss_ns - prices.page_ns);
     if (gain > best.ns) best = {ring, gain};
   }
   return best;
@@ -135,16 +138,17 @@ FetchTuner::Choice FetchTuner::choose_by_evidence(const FetchHistory& history, c
                                                   uint32_t level_max, Shares* shares) const {
   shares->refine(history.evidence);
   shares->refine(where.site->evidence);
-  const Gain around = best_of(history, shares->around, level_max);
-  const Gain ahead = best_of(history, shares->ahead, level_max);
-  shares->refine(where.place->evidence);
+  const Prices prices = this->prices(history.cost);
+  const Gain ahead = best_of(prices, shares->ahead, level_max);
   Choice choice;
-  choice.is_ahead = ahead.ns > kAheadMore * around.ns &&
-                    where.site->evidence.ahead.watched_within(ahead.level) >= kWatchedEnough;
-  if (choice.is_ahead) choice.level = best_of(history, shares->ahead, level_max).level;
+  choice.is_ahead = ahead.level != 0 &&
+                    where.site->evidence.ahead.watched_within(ahead.level) >= kWatchedEnough &&
+                    ahead.ns > kAheadMore * best_of(prices, shares->around, level_max).ns;
+  shares->refine(where.place->evidence);
+  if (choice.is_ahead) choice.level = best_of(prices, shares->ahead, level_max).level;
   if (choice.level == 0) {
     choice.is_ahead = false;
-    choice.level = best_of(history, shares->around, level_max).level;
+    choice.level = best_of(prices, shares->around, level_max).level;
   }
   choice.is_proven = choice.level != 0;
   return choice;

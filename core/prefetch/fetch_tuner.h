@@ -142,8 +142,8 @@ class FetchTuner {
     std::atomic<uint32_t> misses;    // since the place came here
     std::atomic<uint32_t> is_quiet;  // pages came in alone when that was last decided
   };
-  // Where the evidence of a miss is kept.
   using Note = WatchedPages::Note;
+  // Where the evidence of a miss is kept.
   struct Where {
     uint32_t place_slot = 0, site_slot = 0;
     Place* place = nullptr;
@@ -153,13 +153,18 @@ class FetchTuner {
   static uint64_t place_key(const Miss& miss);
   Where find(const Miss& miss);
   Place* take(os::Table<Place>& table, uint64_t key, uint32_t* slot) const;
+  // Of a miss, and of a page that comes along, with what it pushes out.
+  struct Prices {
+    double miss_ns = 0, page_ns = 0;
+  };
+  Prices prices(const FetchCost& cost) const;
   // A cluster, and the time that it saves.
   struct Gain {
     uint32_t level = 0;
     double ns = 0;
   };
-  Gain best_of(const FetchHistory& history, const UseEvidence::Shares& shares,
-               uint32_t level_max) const;
+  static Gain best_of(const Prices& prices, const UseEvidence::Shares& shares, uint32_t level_max);
+  // How much of each ring is believed to be used.
   struct Shares {
     UseEvidence::Shares around{}, ahead{};
     void refine(const FetchEvidence& evidence) {

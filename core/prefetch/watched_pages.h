@@ -33,7 +33,7 @@ class WatchedPages {
     }
   };
   struct Note {
-    uint64_t since = 0;  // the clock
+    uint64_t since = 0;  // the clock; watch() sets it
     uint32_t place = 0, site = 0;
     Rings rings;            // in none: a page of the sample of what leaves
     bool is_extra = false;  // it was left out of a cluster; of the sample: it has not left yet
@@ -58,7 +58,7 @@ class WatchedPages {
   // Pages that have come in since the watch began.
   uint64_t age_of(const Note& note) const { return (now() - note.since) % kTimes; }
 
-  // From now on. REQUIRES: place < kPlacesMax, site < kSitesMax.
+  // From now on, whatever the note says of that. REQUIRES: place < kPlacesMax, site < kSitesMax.
   void watch(uint64_t cache_id, uint64_t page, const Note& note) {
     OC_CHECK(note.place < kPlacesMax && note.site < kSitesMax);
     const uint64_t key = key_of(cache_id, page);
@@ -74,7 +74,7 @@ class WatchedPages {
     const uint64_t key = key_of(cache_id, page);
     return slots_[key % kPages].key.load(std::memory_order_relaxed) == key;
   }
-  // REQUIRES: has(); another page's, if that has just taken the slot.
+  // Of a page that has() says is watched; another page's, if that has just taken the slot.
   Note note_of(uint64_t cache_id, uint64_t page) const {
     return unpack(slots_[key_of(cache_id, page) % kPages].note.load(std::memory_order_relaxed));
   }

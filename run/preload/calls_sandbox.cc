@@ -40,8 +40,8 @@ bool has_succeeded(long result, unsigned long flags) {
 }
 
 // A filter for all threads, and so for ours: the last moment for the report and for what was
-// learnt. They are asleep when it comes, none is starting, and
-// they stay asleep. Nothing is asked of the kernel from the call on.
+// learnt. Ours are asleep when it comes, none is starting, and they stay asleep. Nothing is asked
+// of the kernel from the call on.
 long restrict_all(const SystemCall& call) {
   if (is_refused(call)) return -1;
   LastStore::store_and_report();
@@ -49,7 +49,7 @@ long restrict_all(const SystemCall& call) {
   const OwnThreads::NoneStarting none;
   outcore::os::tell_to_rest(true);
   Watch::instance().hang_up();
-  static_cast<void>(is_ready(OwnThreads::let_rest));  // without memory it is not seen
+  static_cast<void>(is_ready(OwnThreads::let_rest));  // without memory nobody waits
   is_of_all.store(true);
   const long result = make(call);
   if (has_succeeded(result, static_cast<unsigned long>(call.b))) {
