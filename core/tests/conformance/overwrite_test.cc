@@ -47,10 +47,13 @@ TEST_P(OverwriteOf, BytesThatAreOverwrittenInTheStoreAreReadAgain) {
     ASSERT_TRUE(s.ok()) << s.message();
     version = v;
     if (v == kVersions / 2) {
-      // A page that a reader is just bringing in leaves.
-      EXPECT_LT(region.cache->counters.sum().evictions, kVersions / 4);
-      ASSERT_TRUE(impl_->engine->evict(*region.cache, 0, pages()).ok());
-      EXPECT_NE(region.cache->counters.sum().evictions, 0u);
+      const auto evictions = [&] { return region.cache->counters.sum().evictions; };
+      EXPECT_LT(evictions(), kVersions / 4);
+      // A page that a reader is just bringing in leaves. One that a reader touches on its way out
+      // may stay: it is asked again.
+      do {
+        ASSERT_TRUE(impl_->engine->evict(*region.cache, 0, pages()).ok());
+      } while (evictions() == 0);
     }
   }
   is_over_ = true;
