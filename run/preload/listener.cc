@@ -119,13 +119,16 @@ int Listener::mark_opens(const Identity& identity, int fd) {
   entries_.reserve(entries_.size() + 1);  // what is marked must not be lost
   const std::string path = path_of(fd);
   Entry entry{identity};
-  // One group a file: a user has 128 of them.
-  entry.fd = group_on(path, FAN_CLASS_PRE_CONTENT, FAN_MODIFY | FAN_OPEN_PERM | kPreAccess);
+  // One group a file, and one for the changes of all: a user has 128 of them. Where there is none
+  // for the changes, each is told by the group of the file.
+  const uint64_t changes = changes_.watch(path) == 0 ? 0 : FAN_MODIFY;
+  entry.fd = group_on(path, FAN_CLASS_PRE_CONTENT, changes | FAN_OPEN_PERM | kPreAccess);
   entry.asks_access = entry.fd >= 0;
-  if (entry.fd < 0) entry.fd = group_on(path, FAN_CLASS_CONTENT, FAN_MODIFY | FAN_OPEN_PERM);
+  if (entry.fd < 0) entry.fd = group_on(path, FAN_CLASS_CONTENT, changes | FAN_OPEN_PERM);
   entry.has_permission = entry.fd >= 0;
   if (entry.fd < 0)
     entry.fd = group_on(path, FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY | FAN_OPEN);
+  if (!entry.has_permission) changes_.end(path);
   if (entry.fd < 0) return entry.fd;
   entries_.push_back(entry);
   return entry.has_permission ? 0 : 1;
@@ -154,10 +157,13 @@ void Listener::ask_access(const Identity& identity, int fd, bool is_asking) {
 }
 
 // Closing the group lets whoever waits for an answer go on.
-void Listener::end(const Identity& identity) {
+void Listener::end(const Identity& identity, int fd) {
+  if (struct stat about;
+      fd >= 0 && ::stat(path_of(fd).c_str(), &about) == 0 && identity_of(about) == identity)
+    changes_.end(path_of(fd));
   std::erase_if(entries_, [&](const Entry& e) {
     if (!(e.identity == identity)) return false;
-    for (const int fd : e.waiting) allow(e, fd);
+    for (const int asking : e.waiting) allow(e, asking);
     if (e.is_lease) real().fcntl(e.fd, F_SETLEASE, F_UNLCK);
     real().close(e.fd);
     return true;
@@ -170,7 +176,9 @@ bool Listener::wait() {
     std::vector<pollfd> all{event};
     for (const Entry& e : entries_)
       if (!e.is_lease) all.push_back({e.fd, POLLIN, 0});
-    const int count = ::poll(all.data(), all.size(), -1);
+    const ChangeGroup::Wait changes = changes_.to_wait_for();
+    if (changes.fd >= 0) all.push_back({changes.fd, POLLIN, 0});
+    const int count = ::poll(all.data(), all.size(), changes.milliseconds);
     if (count < 0) os::pause_where_refused(errno);
     os::rest_if_told();
     return count > 0 && (all[0].revents & POLLIN) != 0;
@@ -218,11 +226,25 @@ bool Listener::read_events(Entry& entry) {
   }
 }
 
+void Listener::read_changes() {
+  Identity changed;
+  for (auto heard = ChangeGroup::Heard::kFile; heard == ChangeGroup::Heard::kFile;) {
+    heard = changes_.next(&changed);
+    if (heard == ChangeGroup::Heard::kNothing) return;
+    for (Entry& e : entries_)
+      if (e.has_permission && (heard == ChangeGroup::Heard::kAny || e.identity == changed))
+        e.is_changed = true;
+  }
+}
+
 std::vector<Identity> Listener::hear() {
   std::vector<Identity> heard;
   heard.reserve(entries_.size());  // what is read must not be lost
+  read_changes();
   for (Entry& e : entries_) {
-    const bool is_changed = e.is_lease ? real().fcntl(e.fd, F_GETLEASE) != F_RDLCK : read_events(e);
+    bool is_changed = std::exchange(e.is_changed, false);
+    is_changed =
+        (e.is_lease ? real().fcntl(e.fd, F_GETLEASE) != F_RDLCK : read_events(e)) || is_changed;
     if (!is_changed || e.is_told) continue;
     e.is_told = true;
     heard.push_back(e.identity);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "run/preload/change_group.h"
 #include "run/preload/identity.h"
 
 namespace outcore::preload {
@@ -34,7 +35,8 @@ class Listener {
   // Stops asking before accesses, or begins again. Descriptors that are opened while it does not
   // ask are never asked about.
   void ask_access(const Identity& identity, int fd, bool is_asking);
-  void end(const Identity& identity);
+  // `fd` as above.
+  void end(const Identity& identity, int fd);
 
   // Waits until there is something to report. True: the event was signalled.
   bool wait();
@@ -52,12 +54,14 @@ class Listener {
     bool has_permission = false;  // openers wait for our answer
     bool asks_access = false;     // as do later accesses by what is opened, and truncations
     int quiet_count = 0;
+    bool is_changed = false;   // by others, as the changes say
     bool is_told = false;      // somebody is handing it back
     std::vector<int> waiting;  // events that must be answered
   };
   void allow(const Entry& entry, int fd);
   void let_wait(Entry& entry, int fd);
   bool read_events(Entry& entry);
+  void read_changes();
 
   // Starts the thread to which the kernel reports broken leases, with the first lease. 0 or -errno.
   int start_of_breaks();
@@ -65,6 +69,7 @@ class Listener {
   const int event_;
   int told_of_breaks_ = 0;  // the number of that thread
   std::vector<Entry> entries_;
+  ChangeGroup changes_;  // of files whose openers wait
 };
 
 }  // namespace outcore::preload

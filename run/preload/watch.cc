@@ -149,7 +149,7 @@ int Watch::watch(TakenFile& file, For what) {
 void Watch::end(TakenFile& file) {
   if (!file.is_watched || impl_ == nullptr) return;
   file.is_watched = false;
-  Command command{Command::Kind::kEnd, For::kOpens, file.identity, -1};
+  Command command{Command::Kind::kEnd, For::kOpens, file.identity, file.fd};
   impl_->ask(&command);
 }
 
@@ -184,7 +184,7 @@ void Watch::Impl::ask(Command* command) {
 
 int Watch::Impl::carry_out(const Command& command, Listener& listener) {
   if (command.kind == Command::Kind::kEnd) {
-    listener.end(command.identity);
+    listener.end(command.identity, command.fd);
     return 0;
   }
   if (command.kind != Command::Kind::kWatch) {

@@ -1,0 +1,49 @@
+// ChangeGroup: hears of changes to files of which the openers are made to wait by a group of their
+// own (see listener.h). Only the listener's thread uses it, in whose table its descriptors are.
+//
+// Most of these changes are the program's own: a database that writes its mapped file by calls
+// makes tens of thousands a second, and to wake a thread for each costs more than the write. So
+// after one of them the group rests: it is not waited for, and the kernel puts further changes of
+// this process into the one that is there. For as long, a change by others is heard of late.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "run/preload/identity.h"
+
+namespace outcore::preload {
+
+class ChangeGroup {
+ public:
+  ChangeGroup() = default;
+  ~ChangeGroup();
+  ChangeGroup(const ChangeGroup&) = delete;
+  ChangeGroup& operator=(const ChangeGroup&) = delete;
+
+  // Changes of the file are heard of until end(); twice is once. 0 or -errno: EPERM (without
+  // CAP_SYS_ADMIN), EMFILE (the user has too many groups), …
+  int watch(const std::string& path);
+  void end(const std::string& path);
+
+  // What poll() is to wait for, -1 while there is nothing or it rests, and for how long: in
+  // milliseconds, -1 for ever.
+  struct Wait {
+    int fd = -1, milliseconds = -1;
+  };
+  Wait to_wait_for() const;
+
+  // What is known to be changed by others. kAny: of some change it is not known which file it was.
+  // kNothing: there is no more, or as many of our own as are read at a time.
+  enum class Heard : uint8_t { kNothing, kFile, kAny };
+  Heard next(Identity* changed);
+
+ private:
+  static constexpr int kOwnMax = 64;  // events
+  static constexpr uint64_t kRestNs = 10'000'000;
+
+  int group_ = -1;
+  uint64_t rests_until_ns_ = 0;
+};
+
+}  // namespace outcore::preload
