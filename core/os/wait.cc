@@ -106,19 +106,29 @@ namespace {
 struct Saved {
   uint64_t signals;
   int cancel_state;
+  bool is_within;  // a SignalScope, which has done it
 };
+
+// Of SignalScopes of the thread. Initial-exec, because other models may allocate at a thread's
+// first access.
+[[gnu::tls_model("initial-exec")]] constinit thread_local uint32_t scopes = 0;
 
 }  // namespace
 
 // It also prevents cancellation: see cancel_block.h.
 SignalBlock::SignalBlock() {
   static_assert(sizeof(Saved) <= sizeof saved_);
+  Saved saved{0, 0, scopes != 0};
+  if (saved.is_within) {
+    __builtin_memcpy(saved_, &saved, sizeof saved);
+    return;
+  }
   sigset_t all, before;
   sigfillset(&all);
   // These signals report faults of the thread itself: if they were blocked, a fault would kill the
   // process.
   for (int signal : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) sigdelset(&all, signal);
-  Saved saved{0, CancelBlock::disable()};
+  saved.cancel_state = CancelBlock::disable();
   ::pthread_sigmask(SIG_BLOCK, &all, &before);
   __builtin_memcpy(&saved.signals, &before, sizeof saved.signals);
   __builtin_memcpy(saved_, &saved, sizeof saved);
@@ -127,11 +137,19 @@ SignalBlock::SignalBlock() {
 SignalBlock::~SignalBlock() {
   Saved saved;
   __builtin_memcpy(&saved, saved_, sizeof saved);
+  if (saved.is_within) return;
   sigset_t before;
   sigemptyset(&before);
   __builtin_memcpy(&before, &saved.signals, sizeof saved.signals);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   CancelBlock::restore(saved.cancel_state);
+}
+
+SignalScope::SignalScope() { ++scopes; }
+
+SignalScope::~SignalScope() {
+  OC_ASSERT(scopes != 0);
+  --scopes;
 }
 
 }  // namespace outcore::os

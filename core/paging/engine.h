@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "core/os/signal_delivery.h"
 #include "core/paging/budget_control.h"
 #include "core/paging/cluster_filler.h"
@@ -87,11 +88,11 @@ class Engine {
     reshaper_.unblock(cache, first, end);
   }
   Status overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                   const std::function<void()>& change) {
+                   base::FunctionRef<void()> change) {
     return overwriter_.overwrite(cache, offset, size_bytes, change);
   }
   Status change_absent(PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                       const std::function<void()>& change) {
+                       base::FunctionRef<void()> change) {
     return overwriter_.change_absent(cache, offset, size_bytes, change);
   }
   Status swap_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,

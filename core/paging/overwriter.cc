@@ -42,7 +42,7 @@ bool may_change_within(const PageValue& seen) {
 }  // namespace
 
 Status Overwriter::overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                             const std::function<void()>& change) {
+                             base::FunctionRef<void()> change) {
   const auto [first, end] = pages_of(cache, offset, size_bytes);
   const os::SignalBlock block;
   if (cache.shared != nullptr || cache.is_writable || !are_few(cache, first, end) ||
@@ -64,7 +64,7 @@ Status Overwriter::overwrite(PageCache& cache, uint64_t offset, uint64_t size_by
 }
 
 Status Overwriter::change_absent(PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                                 const std::function<void()>& change) {
+                                 base::FunctionRef<void()> change) {
   const auto [first, end] = pages_of(cache, offset, size_bytes);
   const os::SignalBlock block;
   if (Status s = reshaper_.evict_and_block(cache, first, end); !s) return s;

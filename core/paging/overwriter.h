@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
+#include "core/base/function_ref.h"
 #include "core/paging/frame_supply.h"
 #include "core/paging/pager.h"
 #include "core/paging/reshaper.h"
@@ -25,10 +25,10 @@ class Overwriter {
   // others leave it before. Errors: those of Reshaper::evict_and_block. `change` has then
   // run, unless the error came before it; what is in memory may be older than the store.
   Status overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                   const std::function<void()>& change);
+                   base::FunctionRef<void()> change);
   // The same while none of the pages is in memory.
   Status change_absent(PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                       const std::function<void()>& change);
+                       base::FunctionRef<void()> change);
 
  private:
   static constexpr uint64_t kPagesMax = 64;

@@ -79,13 +79,13 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
 }
 
 Status Runtime::Impl::with_blocked_range(PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                                         const std::function<void()>& between) {
+                                         base::FunctionRef<void()> between) {
   const std::lock_guard<std::mutex> guard(mapping);
   return engine->change_absent(cache, offset, size_bytes, between);
 }
 
 Status Runtime::Impl::overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                                const std::function<void()>& change) {
+                                base::FunctionRef<void()> change) {
   const std::lock_guard<std::mutex> guard(mapping);
   return engine->overwrite(cache, offset, size_bytes, change);
 }

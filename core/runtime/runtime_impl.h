@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "core/buffer/buffer.h"
 #include "core/os/kernel_features.h"
 #include "core/paging/engine.h"
@@ -113,11 +114,11 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   Status hand_back(const std::vector<Region::Impl*>& all, const std::function<Status()>& place);
   // Runs `between`, which changes bytes of the store, while none of them is in memory.
   Status with_blocked_range(paging::PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                            const std::function<void()>& between);
+                            base::FunctionRef<void()> between);
   // Runs `change`, which changes bytes of the store: what is in memory has them afterwards. Errors:
   // as Overwriter::overwrite.
   Status overwrite(paging::PageCache& cache, uint64_t offset, uint64_t size_bytes,
-                   const std::function<void()>& change);
+                   base::FunctionRef<void()> change);
   // Changes whether the program may read or write the region; `tell` changes it in the kernel.
   Status protect(Region::Impl& region, bool is_readable, bool is_writable,
                  const std::function<Status(bool, bool)>& tell);

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <climits>
-#include <functional>
 
 #include "core/base/assert.h"
+#include "core/base/function_ref.h"
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
@@ -28,7 +28,7 @@ struct Transfer {
   int count = 0;
   off_t offset = kHere;
   bool is_write = false;
-  std::function<ssize_t(const iovec*, int, off_t)> call;
+  outcore::base::FunctionRef<ssize_t(const iovec*, int, off_t)> call;
   int flags = 0;  // of preadv2 and pwritev2
 };
 
@@ -94,16 +94,17 @@ ssize_t carry_out(Transfer t) {
     const uint64_t at = position_of(t.fd, t.offset, false);
     if (Door::instance().before_read(*file, at, total_of(t.list, t.count)) != 0) return fail(EIO);
   }
+  // The position is asked under the lock: writers of this process come one after the other. What is
+  // ours was copied before: a touch of it may have to wait.
+  const auto change = [file, fd = t.fd, flags = t.flags, call = t.call](const iovec* list,
+                                                                        int count, off_t offset) {
+    return change_file(
+        *file, [&] { return position_of(fd, offset, true, flags); }, total_of(list, count),
+        [&] { return call(list, count, offset); });
+  };
   if (file != nullptr && t.is_write) {
     ::pthread_testcancel();  // a cancellation point, which the call itself will not be
-    // The position is asked under the lock: writers of this process come one after the other. What
-    // is ours was copied before: a touch of it may have to wait.
-    t.call = [file, fd = t.fd, flags = t.flags, call = t.call](const iovec* list, int count,
-                                                               off_t offset) {
-      return change_file(
-          *file, [&] { return position_of(fd, offset, true, flags); }, total_of(list, count),
-          [&] { return call(list, count, offset); });
-    };
+    t.call = change;
   }
   return is_bounced ? bounce(t) : t.call(t.list, t.count, t.offset);
 }

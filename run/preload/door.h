@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "outcore/result.h"
 #include "run/preload/inside.h"
 #include "run/preload/release_link.h"
@@ -81,8 +82,8 @@ class Door {
   // an errno.
   int before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes);
   // Calls `change`, which changes bytes of the file. None of them is in memory meanwhile.
-  void around_write(TakenFile& file, const std::function<uint64_t()>& offset, uint64_t size_bytes,
-                    const std::function<void()>& change);
+  void around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset, uint64_t size_bytes,
+                    base::FunctionRef<void()> change);
   // Stores what was written through mappings: of the files on that device, or of all. 0 or an
   // errno.
   int store_files(const dev_t* device);

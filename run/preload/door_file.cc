@@ -113,8 +113,8 @@ int Door::store_files(const dev_t* device) {
   return result;
 }
 
-void Door::around_write(TakenFile& file, const std::function<uint64_t()>& offset_now,
-                        uint64_t size_bytes, const std::function<void()>& change) {
+void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_now,
+                        uint64_t size_bytes, base::FunctionRef<void()> change) {
   const Inside inside;
   const os::Locked locked(lock_);
   if (is_inherited(file)) return change();

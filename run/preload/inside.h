@@ -29,7 +29,7 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 
  private:
-  const os::SignalBlock block_;
+  const os::SignalScope block_;
 };
 
 }  // namespace outcore::preload
