@@ -1,13 +1,19 @@
 // changed_by_others DIR [BYTES]: a file is mapped and written, and then processes that have nothing
 // of it from here change it: by its name (truncate), by a descriptor that they open in /proc, and
 // by one that they take out of this process (pidfd_getfd). What they do is seen, and nothing that
-// is gone comes back.
+// is gone comes back. What the program writes itself meanwhile hides nothing, and wakes nobody.
+#include <dirent.h>
 #include <sched.h>
 #include <sys/fanotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <atomic>
+#include <chrono>
 #include <ctime>
+#include <fstream>
+#include <string>
+#include <thread>
 
 #include "program.h"
 
@@ -85,8 +91,7 @@ int be_taker(pid_t whose, int number) {
 }
 
 // It opens nothing, and asks nobody: what it writes is seen a moment later.
-void expect_taken_out() {
-  const File file(2);
+void expect_taken_out(const File& file) {
   const int code = run_alone("--take-out", file.number);
   if (code == 77) {
     std::printf("pidfd_getfd is not permitted here\n");
@@ -98,6 +103,55 @@ void expect_taken_out() {
   while (*word != ~kWord && std::time(nullptr) < end) ::sched_yield();
   require(*word == ~kWord, "what was written by a descriptor that was taken out is seen");
   std::printf("taken out\n");
+}
+
+// By a call, at the beginning of the file.
+void write_word(const File& file) { require(::pwrite(file.number, &kWord, 8, 0) == 8, "pwrite"); }
+
+void expect_taken_out_beside_writes() {
+  const File file(4);
+  std::atomic<bool> is_over{false};
+  std::thread writer([&] {
+    while (!is_over) write_word(file);
+  });
+  expect_taken_out(file);
+  is_over = true;
+  writer.join();
+}
+
+// How often the threads of Outcore that listen have been woken; 0 without them.
+uint64_t wakings_of_listeners() {
+  const std::string folder = "/proc/self/task/";
+  DIR* const threads = ::opendir(folder.c_str());
+  require(threads != nullptr, "opendir");
+  uint64_t wakings = 0;
+  while (const dirent* one = ::readdir(threads)) {
+    std::ifstream status(folder + one->d_name + "/status");
+    bool listens = false;
+    for (std::string line; std::getline(status, line);) {
+      listens = listens || line == "Name:\toutcore-watch";
+      const std::string key = "voluntary_ctxt_switches:";
+      if (listens && line.compare(0, key.size(), key) == 0)
+        wakings += std::stoul(line.substr(key.size()));
+    }
+  }
+  ::closedir(threads);
+  return wakings;
+}
+
+// A thread that is woken for each costs more than the writes: it looks every 10 ms at most.
+void expect_own_writes_to_wake_nobody() {
+  constexpr uint64_t kWrites = 30000;
+  const File file(5);
+  const uint64_t before = wakings_of_listeners();
+  const auto start = std::chrono::steady_clock::now();
+  for (uint64_t i = 0; i < kWrites; ++i) write_word(file);
+  const uint64_t wakings = wakings_of_listeners() - before;
+  const auto looks = (std::chrono::steady_clock::now() - start) / std::chrono::milliseconds(10);
+  if (wakings > 20 + 2 * static_cast<uint64_t>(looks))
+    fail("%lu wakings for %lu writes in %ld looks", wakings, kWrites, static_cast<long>(looks));
+  require(file.words[0] == kWord, "what was written by calls is seen");
+  std::printf("own writes\n");
 }
 
 int be_cutter() {
@@ -153,7 +207,9 @@ int main(int count, char** arguments) {
   require(::readlink("/proc/self/exe", self, sizeof self - 1) > 0, "readlink");
   bytes = begin(count, arguments);
   expect_opened();
-  expect_taken_out();
+  expect_taken_out(File(2));
+  expect_taken_out_beside_writes();
+  expect_own_writes_to_wake_nobody();
   expect_cut_off();
   return 0;
 }
