@@ -66,8 +66,8 @@ Status BudgetControl::change(uint64_t asked_bytes, const Patience& patience) {
   const uint64_t lent = lent_bytes_.load();
   if (bytes < least + lent)
     return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " + format_bytes(lent) +
-                            " of it hold what the servers have no space for; the least that would "
-                            "do is " +
+                            " of it hold what the servers have no space for, or what is written by "
+                            "calls; the least that would do is " +
                             format_bytes(least + lent)};
   return limit_pages(bytes - lent, patience);
 }

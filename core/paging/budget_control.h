@@ -37,7 +37,8 @@ class BudgetControl {
   // What the program said.
   uint64_t total_bytes() const { return pager_.budget.limit() + lent_bytes_.load(); }
 
-  // Memory of the budget for stores that have no other space; see lending.h. Taken as a fill takes
+  // Memory of the budget for stores that have no other space (lending.h), and for what the page
+  // cache holds of what is written by calls. Taken as a fill takes
   // its page, piece by piece, so that fills go on beside it and the budget holds at every moment;
   // only then it is no pages' any more. 0; -ENOSPC.
   int lend(uint64_t bytes);

@@ -177,6 +177,9 @@ class Engine {
   Replayer::Totals replayed() const { return replayer_.totals(); }
   // BudgetControl.
   Status resize_budget(uint64_t bytes) { return budget_control_.resize(bytes); }
+  // Memory of the budget for others than pages: BudgetControl.
+  int lend(uint64_t bytes) { return budget_control_.lend(bytes); }
+  void take_back(uint64_t bytes) { budget_control_.take_back(bytes); }
   Status approach_budget(uint64_t bytes, uint64_t ns_max) {
     return budget_control_.approach(bytes, ns_max);
   }

@@ -14,6 +14,7 @@
 
 #include "core/base/function_ref.h"
 #include "outcore/result.h"
+#include "run/preload/cache_room.h"
 #include "run/preload/inside.h"
 #include "run/preload/release_link.h"
 #include "run/preload/report.h"
@@ -199,6 +200,7 @@ class Door {
   std::map<std::byte*, Mapping*> mappings_;
   NotTaken not_taken_;
   std::vector<std::unique_ptr<TakenFile>> inherited_;  // in a forked child: those of its parent
+  CacheRoom cache_room_;                               // for files that are written by calls
   std::atomic<pid_t> owner_{0};  // the process that this state belongs to; 0: it has not begun
   std::string delivery_;
   bool has_told_delivery_ = false, is_closed_to_in_thread_ = false;

@@ -59,6 +59,10 @@ void Door::add_ended(TakenFile& file) {
 void Door::close_file(TakenFile& file) {
   OC_CHECK(file.mappings.empty());
   Watch::instance().end(file);
+  if (std::exchange(file.is_written_by_calls, false) && runtime_ != nullptr &&
+      std::none_of(files_.begin(), files_.end(),
+                   [](const auto& other) { return other.second->is_written_by_calls; }))
+    cache_room_.take_back(*runtime_);
   if (file.is_counted) taken_count_.fetch_sub(1, std::memory_order_release);
   file.is_counted = false;
   file.is_writable = false;
@@ -125,6 +129,7 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
     change();
     // By the page cache, where a direct read would wait until it is on the device.
     if (file.store == nullptr || file.mappings.empty()) return;
+    file.is_written_by_calls = true;
     file.store->note_cached(offset, size_bytes);
     for (const auto& [fd, store] : file.old) store->note_cached(offset, size_bytes);
   };
@@ -142,6 +147,7 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
     if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
   }
   if (!is_changed) once();
+  if (file.is_written_by_calls) cache_room_.note_written(*runtime_, size_bytes);
   note_growth_locked(file);
 }
 

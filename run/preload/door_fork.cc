@@ -119,6 +119,7 @@ void Door::after_fork_in_child() {
   runtime_ = nullptr;
   has_tried_runtime_ = false;
   not_taken_ = {};
+  cache_room_.forget();
   kept_ = Kept::kNothing;
   for (auto& [identity, file] : files_) {
     if (file->mappings.empty()) continue;

@@ -53,7 +53,8 @@ struct TakenFile {
   std::atomic<bool> is_watched{false};
   std::string remark;  // how it is kept coherent, for --explain
   std::map<std::byte*, std::unique_ptr<Mapping>> mappings;
-  bool is_counted = false;  // it counts as taken
+  bool is_counted = false;           // it counts as taken
+  bool is_written_by_calls = false;  // while it was mapped
   // The attempt to end the process (LastStore::attempt()) in which it was reported that what was
   // written cannot be stored; 0: none.
   uint32_t loss_told_in = 0;
