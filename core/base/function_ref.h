@@ -23,8 +23,11 @@ class FunctionRef<Result(Arguments...)> {
   FunctionRef(Callable&& callable)  // NOLINT(google-explicit-constructor): it stands for it
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* object, Arguments... arguments) -> Result {
-          return (*static_cast<std::remove_reference_t<Callable>*>(object))(
-              std::forward<Arguments>(arguments)...);
+          auto& callee = *static_cast<std::remove_reference_t<Callable>*>(object);
+          if constexpr (std::is_void_v<Result>)
+            static_cast<void>(callee(std::forward<Arguments>(arguments)...));
+          else
+            return callee(std::forward<Arguments>(arguments)...);
         }) {}
 
   Result operator()(Arguments... arguments) const {

@@ -16,20 +16,20 @@ ChangeGroup::~ChangeGroup() {
   if (group_ >= 0) real().close(group_);
 }
 
-int ChangeGroup::watch(const std::string& path) {
+int ChangeGroup::watch(const char* path) {
   if (group_ < 0)
     group_ = ::fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC);
   if (group_ < 0) return -errno;
   const int result =
-      ::fanotify_mark(group_, FAN_MARK_ADD | FAN_MARK_INODE, FAN_MODIFY, AT_FDCWD, path.c_str());
+      ::fanotify_mark(group_, FAN_MARK_ADD | FAN_MARK_INODE, FAN_MODIFY, AT_FDCWD, path);
   return result == 0 ? 0 : -errno;
 }
 
-void ChangeGroup::end(const std::string& path) {
+void ChangeGroup::end(const char* path) {
   if (group_ < 0) return;
   // Refused where the file was not watched.
-  static_cast<void>(::fanotify_mark(group_, FAN_MARK_REMOVE | FAN_MARK_INODE, FAN_MODIFY, AT_FDCWD,
-                                    path.c_str()));
+  static_cast<void>(
+      ::fanotify_mark(group_, FAN_MARK_REMOVE | FAN_MARK_INODE, FAN_MODIFY, AT_FDCWD, path));
 }
 
 ChangeGroup::Wait ChangeGroup::to_wait_for() const {
@@ -39,26 +39,28 @@ ChangeGroup::Wait ChangeGroup::to_wait_for() const {
   return {-1, static_cast<int>((rests_until_ns_ - now_ns) / 1'000'000) + 1};
 }
 
+void ChangeGroup::rest() { rests_until_ns_ = os::now_ns() + kRestNs; }
+
 ChangeGroup::Heard ChangeGroup::next(Identity* changed) {
   OC_ASSERT(changed != nullptr);
-  for (int own = 0; group_ >= 0 && own < kOwnMax; ++own) {
-    alignas(fanotify_event_metadata) char event[sizeof(fanotify_event_metadata)];
-    const ssize_t bytes = real().read(group_, event, sizeof event);
-    // Of an event that cannot be told, for want of a descriptor or memory, nothing is left.
-    if (bytes < 0) return errno == EAGAIN || errno == EINTR ? Heard::kNothing : Heard::kAny;
-    OC_ASSERT(bytes == sizeof event);
-    const auto* e = reinterpret_cast<const fanotify_event_metadata*>(event);
-    const bool is_own = e->pid == ::getpid();
-    if (is_own) rests_until_ns_ = os::now_ns() + kRestNs;
-    struct stat about;
-    const bool is_known = e->fd >= 0 && ::fstat(e->fd, &about) == 0;
-    if (e->fd >= 0) real().close(e->fd);
-    if (is_own) continue;
-    if (!is_known) return Heard::kAny;  // there were too many, for one
-    *changed = identity_of(about);
-    return Heard::kFile;
+  if (group_ < 0) return Heard::kNothing;
+  alignas(fanotify_event_metadata) char event[sizeof(fanotify_event_metadata)];
+  const ssize_t bytes = real().read(group_, event, sizeof event);
+  // Of an event that cannot be told, for want of a descriptor or memory, nothing is left.
+  if (bytes < 0) return errno == EAGAIN || errno == EINTR ? Heard::kNothing : Heard::kAny;
+  OC_ASSERT(bytes == sizeof event);
+  const auto* e = reinterpret_cast<const fanotify_event_metadata*>(event);
+  const bool is_own = e->pid == ::getpid();
+  struct stat about;
+  const bool is_known = !is_own && e->fd >= 0 && ::fstat(e->fd, &about) == 0;
+  if (e->fd >= 0) real().close(e->fd);
+  if (is_own) {
+    rest();
+    return Heard::kOwn;
   }
-  return Heard::kNothing;
+  if (!is_known) return Heard::kAny;  // there were too many, for one
+  *changed = identity_of(about);
+  return Heard::kFile;
 }
 
 }  // namespace outcore::preload

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "run/preload/identity.h"
 
@@ -23,8 +22,10 @@ class ChangeGroup {
 
   // Changes of the file are heard of until end(); twice is once. 0 or -errno: EPERM (without
   // CAP_SYS_ADMIN), EMFILE (the user has too many groups), …
-  int watch(const std::string& path);
-  void end(const std::string& path);
+  int watch(const char* path);
+  // Without memory. Where the path leads nowhere any more (the program has another root, or other
+  // rights) the file stays watched.
+  void end(const char* path);
 
   // What poll() is to wait for, -1 while there is nothing or it rests, and for how long: in
   // milliseconds, -1 for ever.
@@ -33,13 +34,14 @@ class ChangeGroup {
   };
   Wait to_wait_for() const;
 
-  // What is known to be changed by others. kAny: of some change it is not known which file it was.
-  // kNothing: there is no more, or as many of our own as are read at a time.
-  enum class Heard : uint8_t { kNothing, kFile, kAny };
+  // Reads one event. kOwn: of this process; the group rests. kFile: others have changed this file.
+  // kAny: they have changed some file, and it is not known which.
+  enum class Heard : uint8_t { kNothing, kOwn, kFile, kAny };
   Heard next(Identity* changed);
+  // What was heard is of no use.
+  void rest();
 
  private:
-  static constexpr int kOwnMax = 64;  // events
   static constexpr uint64_t kRestNs = 10'000'000;
 
   int group_ = -1;

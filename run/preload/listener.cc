@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <ctime>
 #include <new>
 #include <string>
@@ -121,14 +122,14 @@ int Listener::mark_opens(const Identity& identity, int fd) {
   Entry entry{identity};
   // One group a file, and one for the changes of all: a user has 128 of them. Where there is none
   // for the changes, each is told by the group of the file.
-  const uint64_t changes = changes_.watch(path) == 0 ? 0 : FAN_MODIFY;
+  const uint64_t changes = changes_.watch(path.c_str()) == 0 ? 0 : FAN_MODIFY;
   entry.fd = group_on(path, FAN_CLASS_PRE_CONTENT, changes | FAN_OPEN_PERM | kPreAccess);
   entry.asks_access = entry.fd >= 0;
   if (entry.fd < 0) entry.fd = group_on(path, FAN_CLASS_CONTENT, changes | FAN_OPEN_PERM);
   entry.has_permission = entry.fd >= 0;
   if (entry.fd < 0)
     entry.fd = group_on(path, FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY | FAN_OPEN);
-  if (!entry.has_permission) changes_.end(path);
+  if (!entry.has_permission) changes_.end(path.c_str());
   if (entry.fd < 0) return entry.fd;
   entries_.push_back(entry);
   return entry.has_permission ? 0 : 1;
@@ -156,18 +157,21 @@ void Listener::ask_access(const Identity& identity, int fd, bool is_asking) {
   }
 }
 
-// Closing the group lets whoever waits for an answer go on.
+// Closing the group lets whoever waits for an answer go on. Needs no memory.
 void Listener::end(const Identity& identity, int fd) {
-  if (struct stat about;
-      fd >= 0 && ::stat(path_of(fd).c_str(), &about) == 0 && identity_of(about) == identity)
-    changes_.end(path_of(fd));
+  bool is_in_changes = false;
   std::erase_if(entries_, [&](const Entry& e) {
     if (!(e.identity == identity)) return false;
     for (const int asking : e.waiting) allow(e, asking);
     if (e.is_lease) real().fcntl(e.fd, F_SETLEASE, F_UNLCK);
     real().close(e.fd);
+    is_in_changes = is_in_changes || e.has_permission;
     return true;
   });
+  if (!is_in_changes || fd < 0) return;
+  char path[48];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", ::getpid(), fd);
+  changes_.end(path);
 }
 
 bool Listener::wait() {
@@ -226,14 +230,26 @@ bool Listener::read_events(Entry& entry) {
   }
 }
 
+// Some at a time: others wait for this thread. Of the program's own changes as many as it can have
+// files: what others have changed is not behind more of them.
 void Listener::read_changes() {
-  Identity changed;
-  for (auto heard = ChangeGroup::Heard::kFile; heard == ChangeGroup::Heard::kFile;) {
-    heard = changes_.next(&changed);
+  constexpr int kEventsMax = 64;
+  size_t own_max = entries_.size() + 1;
+  for (int events = 0; events < kEventsMax && own_max > 0; ++events) {
+    Identity changed;
+    const ChangeGroup::Heard heard = changes_.next(&changed);
     if (heard == ChangeGroup::Heard::kNothing) return;
-    for (Entry& e : entries_)
-      if (e.has_permission && (heard == ChangeGroup::Heard::kAny || e.identity == changed))
-        e.is_changed = true;
+    if (heard == ChangeGroup::Heard::kOwn) {
+      --own_max;
+      continue;
+    }
+    bool is_ours = false;
+    for (Entry& e : entries_) {
+      if (!e.has_permission || (heard == ChangeGroup::Heard::kFile && !(e.identity == changed)))
+        continue;
+      e.is_changed = is_ours = true;
+    }
+    if (!is_ours) changes_.rest();  // the file could not be taken from the group
   }
 }
 

@@ -34,6 +34,8 @@ TEST(FunctionRef, OfAnotherRefersToTheSame) {
   second = [&calls](FunctionRef<void()>) { return calls += 10; }(first) > 0 ? first : second;
   second();
   EXPECT_EQ(calls, 12);
+  const FunctionRef<void()> ignoring = [&calls] { return ++calls; };  // what it returns
+  ignoring();
 }
 
 TEST(FunctionRef, HandsArgumentsAndResultsOn) {

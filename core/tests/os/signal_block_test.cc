@@ -61,6 +61,30 @@ TEST_F(SignalBlockOf, AScopeStaysWhenOthersWithinItEnd) {
   EXPECT_TRUE(blocks(SIGUSR1));
 }
 
+// Which is seen by what it does not do: the mask is as somebody has made it meanwhile.
+TEST_F(SignalBlockOf, AScopeIsAllThatOthersWithinItNeed) {
+  const SignalScope scope;
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  {
+    const SignalBlock within;
+    EXPECT_FALSE(blocks(SIGUSR1));
+  }
+  EXPECT_TRUE(blocks(SIGUSR2));
+  int cancel_state = -1;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+  EXPECT_EQ(cancel_state, PTHREAD_CANCEL_DISABLE);
+}
+
+TEST_F(SignalBlockOf, AScopeThatIsOverLetsTheThreadBeCancelledAgain) {
+  { const SignalScope scope; }
+  int cancel_state = -1;
+  pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
+  EXPECT_EQ(cancel_state, PTHREAD_CANCEL_ENABLE);
+}
+
 // A fault is answered within it; the signals that were blocked before are still.
 TEST_F(SignalBlockOf, AScopeLeavesWhatWasThereBefore) {
   sigset_t one, before;

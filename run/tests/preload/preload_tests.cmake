@@ -81,13 +81,15 @@ foreach(delivery messages in-thread mprotect)
   endforeach()
 endforeach()
 
-# A part of the library by itself.
-add_executable(preload_own_threads ${CMAKE_SOURCE_DIR}/run/tests/preload/parts/own_threads.cc
-  ${CMAKE_SOURCE_DIR}/run/preload/own_threads.cc ${CMAKE_SOURCE_DIR}/run/preload/real.cc)
-target_include_directories(preload_own_threads PRIVATE include ${CMAKE_SOURCE_DIR})
-target_link_libraries(preload_own_threads PRIVATE outcore outcore_flags ${CMAKE_DL_LIBS})
-add_test(NAME preload.own_threads COMMAND preload_own_threads)
-set_tests_properties(preload.own_threads PROPERTIES TIMEOUT 60 LABELS "preload;nosan")
+# Parts of the library by themselves.
+foreach(part own_threads cache_room)
+  add_executable(preload_${part} ${CMAKE_SOURCE_DIR}/run/tests/preload/parts/${part}.cc
+    ${CMAKE_SOURCE_DIR}/run/preload/${part}.cc ${CMAKE_SOURCE_DIR}/run/preload/real.cc)
+  target_include_directories(preload_${part} PRIVATE include ${CMAKE_SOURCE_DIR})
+  target_link_libraries(preload_${part} PRIVATE outcore outcore_flags ${CMAKE_DL_LIBS})
+  add_test(NAME preload.${part} COMMAND preload_${part})
+  set_tests_properties(preload.${part} PROPERTIES TIMEOUT 60 LABELS "preload;nosan")
+endforeach()
 
 add_test(NAME preload.explains_refusal
   COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/explains_refusal.sh ${CMAKE_BINARY_DIR}/bin/outcore)
