@@ -1,8 +1,9 @@
 #!/bin/bash
-# small_cgroup.sh OUTCORE PROGRAMS : programs in a cgroup with little memory, and the budget that
+# small_cgroup.sh OUTCORE PROGRAMS : programs in a cgroup with little memory. With the budget that
 # `outcore run` finds right there: one writes four times as much to a mapped file, one allocates
-# until nothing is left. Neither is killed, hangs or loses a byte. Exit status 77: no cgroup can be
-# made here.
+# until nothing is left. With a budget that leaves the page cache next to nothing: one writes a file
+# by calls that it has mapped for reading. None is killed, hangs or loses a byte. Exit status 77: no
+# cgroup can be made here.
 set -uo pipefail
 outcore=$1 programs=$2
 limit=$(dirname "$0")/../../../tools/memory_limit.sh
@@ -14,11 +15,13 @@ if ! "$limit" 64 true 2>"$folder/why"; then
   exit 77
 fi
 status=0
-for command in "full_disk $folder $((256 << 20)) msync" "no_heap_memory $folder $((4 << 20))"; do
-  echo "$command"
+for words in "--alloc 64k -- full_disk $folder $((256 << 20)) msync" \
+  "--alloc 64k -- no_heap_memory $folder $((4 << 20))" \
+  "--budget 57M -- written_by_calls $folder $((256 << 20))"; do
+  echo "$words"
   # shellcheck disable=SC2086  # words
-  "$limit" 64 timeout --kill-after=5 120 "$outcore" run --quiet --min-size 4k --alloc 64k -- \
-    "$programs"/preload_$command >"$folder/out" 2>"$folder/err"
+  "$limit" 64 timeout --kill-after=5 120 "$outcore" run --quiet --min-size 4k ${words%% -- *} -- \
+    "$programs"/preload_${words##* -- } >"$folder/out" 2>"$folder/err"
   code=$?
   tail -n 2 "$folder/out"
   cat "$folder/err"
