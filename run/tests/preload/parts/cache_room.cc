@@ -26,9 +26,8 @@ void require(bool is_so, const char* what) {
 class Root {
  public:
   explicit Root(uint64_t limit_bytes) {
-    char name[] = "/tmp/outcore-root-XXXXXX";
-    require(::mkdtemp(name) != nullptr, "no folder");
-    path_ = name;
+    path_ = std::filesystem::temp_directory_path() / "outcore-root-XXXXXX";
+    require(::mkdtemp(path_.data()) != nullptr, "no folder");
     file("/proc/meminfo",
          "MemTotal: 99999999 kB\nMemFree: 90000000 kB\nMemAvailable: 90000000 kB\n");
     file("/proc/self/cgroup", "0::/a\n");
