@@ -5,6 +5,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/buffer/buffer.h"
 #include "core/os/memory_limit.h"
 
 namespace outcore::preload {
@@ -14,31 +15,31 @@ uint64_t CacheRoom::most_of(uint64_t budget_bytes, unsigned processors) {
   return std::min({kLeast + processors * kEach, kMost, budget_bytes / kShareMost});
 }
 
-// Whether the limit leaves the page cache less than the budget has. A budget that follows what is
-// available leaves room by itself.
-bool CacheRoom::is_tight(const Runtime::Impl& runtime) const {
-  if (runtime.governor != nullptr) return false;
-  const uint64_t limit_bytes = os::memory_available(root_).limit_bytes;
-  return limit_bytes != 0 && limit_bytes < 2 * runtime.engine->budget_bytes();
+void CacheRoom::begin(const Runtime::Impl& runtime, const std::string& root) {
+  forget();
+  if (runtime.governor != nullptr) return;
+  const uint64_t own_bytes = runtime.engine->budget_bytes();
+  const uint64_t shared_bytes =
+      runtime.shared_buffer == nullptr ? 0 : runtime.shared_buffer->room().limit_bytes();
+  const uint64_t limit_bytes = os::memory_available(root).limit_bytes;
+  if (limit_bytes == 0 || limit_bytes >= 2 * std::max(own_bytes, shared_bytes)) return;
+  most_bytes_ =
+      base::round_down(most_of(own_bytes, std::thread::hardware_concurrency()), kPieceBytes);
 }
 
 void CacheRoom::note_written(Runtime::Impl& runtime, uint64_t bytes) {
-  if (has_enough_) return;
-  written_bytes_ += bytes;
+  written_bytes_ = std::min(most_bytes_, written_bytes_ + std::min(bytes, most_bytes_));
   if (written_bytes_ < given_bytes_ + kPieceBytes) return;
-  if (given_bytes_ == 0) has_enough_ = !is_tight(runtime);
-  const uint64_t most =
-      most_of(runtime.engine->budget_bytes(), std::thread::hardware_concurrency());
-  while (!has_enough_ && written_bytes_ >= given_bytes_ + kPieceBytes) {
-    has_enough_ = given_bytes_ + kPieceBytes > most || runtime.engine->lend(kPieceBytes) != 0;
-    if (!has_enough_) given_bytes_ += kPieceBytes;
-  }
-  OC_CHECK(given_bytes_ <= most);
+  if (runtime.engine->lend(kPieceBytes) == 0)
+    given_bytes_ += kPieceBytes;
+  else
+    most_bytes_ = written_bytes_ = given_bytes_;
+  OC_CHECK(given_bytes_ <= most_bytes_);
 }
 
 void CacheRoom::take_back(Runtime::Impl& runtime) {
   if (given_bytes_ != 0) runtime.engine->take_back(given_bytes_);
-  forget();
+  written_bytes_ = given_bytes_ = 0;
 }
 
 }  // namespace outcore::preload

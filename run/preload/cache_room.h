@@ -16,16 +16,17 @@ namespace outcore::preload {
 
 class CacheRoom {
  public:
+  // A runtime has started. Finds out whether a limit of the machine or a cgroup leaves the page
+  // cache less than the budget has; a budget that follows what is available leaves room by itself.
   // `root` contains proc and sys: "/", or a made-up tree in tests.
-  explicit CacheRoom(std::string root = "/") : root_(std::move(root)) {}
-
-  // The program has written so many bytes by a call. As many are given, in whole pieces, up to the
-  // most of this budget. Evicts pages for them.
+  void begin(const Runtime::Impl& runtime, const std::string& root = "/");
+  // The program has written so many bytes by a call. As many are given in whole pieces, one a call,
+  // up to the most of this budget. Evicts pages for them; where that fails no more are given.
   void note_written(Runtime::Impl& runtime, uint64_t bytes);
-  // No such file is left. REQUIRES: the same runtime.
+  // No such file is mapped any more. REQUIRES: the same runtime.
   void take_back(Runtime::Impl& runtime);
   // In a forked child, whose runtime is another.
-  void forget() { written_bytes_ = given_bytes_ = 0, has_enough_ = false; }
+  void forget() { most_bytes_ = written_bytes_ = given_bytes_ = 0; }
 
   uint64_t given_bytes() const { return given_bytes_; }
   // The most that is given: 2 MiB, and 512 KiB for each processor, as the kernel charges cgroups in
@@ -34,11 +35,9 @@ class CacheRoom {
 
  private:
   static constexpr uint64_t kPieceBytes = 256 << 10;
-  bool is_tight(const Runtime::Impl& runtime) const;
 
-  const std::string root_;
-  uint64_t written_bytes_ = 0, given_bytes_ = 0;
-  bool has_enough_ = false;  // or cannot be given more
+  // given <= most, written <= most; 0: nothing is given.
+  uint64_t most_bytes_ = 0, written_bytes_ = 0, given_bytes_ = 0;
 };
 
 }  // namespace outcore::preload

@@ -104,6 +104,7 @@ auto change_file(TakenFile& file, const Offset& offset, uint64_t size_bytes, con
     Door::instance().around_write(file, offset, size_bytes, [&] {
       result = call();
       error = errno;
+      return result > 0 ? static_cast<uint64_t>(result) : 0;
     });
   }));
   errno = error;

@@ -54,10 +54,7 @@ ChangeGroup::Heard ChangeGroup::next(Identity* changed) {
   struct stat about;
   const bool is_known = !is_own && e->fd >= 0 && ::fstat(e->fd, &about) == 0;
   if (e->fd >= 0) real().close(e->fd);
-  if (is_own) {
-    rest();
-    return Heard::kOwn;
-  }
+  if (is_own) return Heard::kOwn;
   if (!is_known) return Heard::kAny;  // there were too many, for one
   *changed = identity_of(about);
   return Heard::kFile;

@@ -4,7 +4,8 @@
 // Most of these changes are the program's own: a database that writes its mapped file by calls
 // makes tens of thousands a second, and to wake a thread for each costs more than the write. So
 // after one of them the group rests: it is not waited for, and the kernel puts further changes of
-// this process into the one that is there. For as long, a change by others is heard of late.
+// this process into the one that is there. For as long, a change by others is heard of late: a few
+// times as long where hundreds of files change.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +35,11 @@ class ChangeGroup {
   };
   Wait to_wait_for() const;
 
-  // Reads one event. kOwn: of this process; the group rests. kFile: others have changed this file.
+  // Reads one event. kOwn: of this process. kFile: others have changed this file.
   // kAny: they have changed some file, and it is not known which.
   enum class Heard : uint8_t { kNothing, kOwn, kFile, kAny };
   Heard next(Identity* changed);
-  // What was heard is of no use.
+  // What was heard was of no use.
   void rest();
 
  private:

@@ -84,7 +84,7 @@ class Door {
   int before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes);
   // Calls `change`, which changes bytes of the file. None of them is in memory meanwhile.
   void around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset, uint64_t size_bytes,
-                    base::FunctionRef<void()> change);
+                    base::FunctionRef<uint64_t()> change);
   // Stores what was written through mappings: of the files on that device, or of all. 0 or an
   // errno.
   int store_files(const dev_t* device);

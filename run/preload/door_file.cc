@@ -118,18 +118,21 @@ int Door::store_files(const dev_t* device) {
 }
 
 void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_now,
-                        uint64_t size_bytes, base::FunctionRef<void()> change) {
+                        uint64_t size_bytes, base::FunctionRef<uint64_t()> change) {
   const Inside inside;
   const os::Locked locked(lock_);
-  if (is_inherited(file)) return change();
+  if (is_inherited(file)) {
+    change();
+    return;
+  }
   const uint64_t offset = offset_now();
   bool is_changed = false;
+  uint64_t written = 0;
   const auto once = [&] {
     is_changed = true;
-    change();
+    written = change();
     // By the page cache, where a direct read would wait until it is on the device.
     if (file.store == nullptr || file.mappings.empty()) return;
-    file.is_written_by_calls = true;
     file.store->note_cached(offset, size_bytes);
     for (const auto& [fd, store] : file.old) store->note_cached(offset, size_bytes);
   };
@@ -147,8 +150,10 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
     if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
   }
   if (!is_changed) once();
-  if (file.is_written_by_calls) cache_room_.note_written(*runtime_, size_bytes);
   note_growth_locked(file);
+  if (written == 0 || file.mappings.empty()) return;
+  file.is_written_by_calls = true;
+  cache_room_.note_written(*runtime_, written);
 }
 
 void Door::note_growth(TakenFile& file) {

@@ -237,6 +237,7 @@ void Door::map_inherited(TakenFile& file) {
   // any more. Neither the regions nor our descriptors are closed, which belong to the parent.
   static_cast<void>(new auto(std::move(file.mappings)));
   file.mappings.clear();
+  file.is_written_by_calls = false;
   file.fd = file.read_fd = -1;
   for (auto& entry : inherited_)
     if (entry.get() == &file) static_cast<void>(entry.release());

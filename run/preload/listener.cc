@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/fanotify.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -171,7 +173,12 @@ void Listener::end(const Identity& identity, int fd) {
   if (!is_in_changes || fd < 0) return;
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", ::getpid(), fd);
-  changes_.end(path);
+  // If the program has closed ours by a call that nobody sees, the number may be another file's. Not
+  // asked of a server, which may not answer.
+  struct statx about;
+  if (::statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &about) == 0 &&
+      identity == Identity{::makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino})
+    changes_.end(path);
 }
 
 bool Listener::wait() {
@@ -230,27 +237,24 @@ bool Listener::read_events(Entry& entry) {
   }
 }
 
-// Some at a time: others wait for this thread. Of the program's own changes as many as it can have
-// files: what others have changed is not behind more of them.
+// Some at a time: others wait for this thread.
 void Listener::read_changes() {
-  constexpr int kEventsMax = 64;
-  size_t own_max = entries_.size() + 1;
-  for (int events = 0; events < kEventsMax && own_max > 0; ++events) {
+  constexpr int kEventsMax = 256;
+  bool is_any_of_use = false, is_any = false;
+  for (int events = 0; events < kEventsMax; ++events) {
     Identity changed;
     const ChangeGroup::Heard heard = changes_.next(&changed);
-    if (heard == ChangeGroup::Heard::kNothing) return;
-    if (heard == ChangeGroup::Heard::kOwn) {
-      --own_max;
-      continue;
-    }
-    bool is_ours = false;
+    if (heard == ChangeGroup::Heard::kNothing) break;
+    is_any = true;
+    if (heard == ChangeGroup::Heard::kOwn) continue;
     for (Entry& e : entries_) {
       if (!e.has_permission || (heard == ChangeGroup::Heard::kFile && !(e.identity == changed)))
         continue;
-      e.is_changed = is_ours = true;
+      e.is_changed = is_any_of_use = true;
     }
-    if (!is_ours) changes_.rest();  // the file could not be taken from the group
   }
+  // Own ones, or of a file that could not be taken from the group.
+  if (is_any && !is_any_of_use) changes_.rest();
 }
 
 std::vector<Identity> Listener::hear() {

@@ -17,7 +17,7 @@ fi
 status=0
 for words in "--alloc 64k -- full_disk $folder $((256 << 20)) msync" \
   "--alloc 64k -- no_heap_memory $folder $((4 << 20))" \
-  "--budget 57M -- written_by_calls $folder $((256 << 20))"; do
+  "--budget 57M -- written_by_calls $folder $((256 << 20)) mapped"; do
   echo "$words"
   # shellcheck disable=SC2086  # words
   "$limit" 64 timeout --kill-after=5 120 "$outcore" run --quiet --min-size 4k ${words%% -- *} -- \

@@ -65,10 +65,13 @@ uint64_t left_of(Runtime::Impl& runtime) { return runtime.engine->pager().budget
 void expect_what_is_written_up_to_the_most() {
   const Root root(100 * kMiB);
   const auto runtime = start();
-  CacheRoom room(root.path());
+  CacheRoom room;
+  room.begin(*runtime, root.path());
   room.note_written(*runtime, 100 << 10);
   require(room.given_bytes() == 0, "less than a piece is given");
-  room.note_written(*runtime, 1 * kMiB);
+  room.note_written(*runtime, 1 * kMiB - (100 << 10));
+  require(room.given_bytes() == kMiB / 4, "more than a piece is given by one call");
+  for (int i = 0; i < 10; ++i) room.note_written(*runtime, 1);
   require(room.given_bytes() == kMiB, "not as much is given as is written");
   require(left_of(*runtime) == kBudget - kMiB, "pages have it, too");
   for (int i = 0; i < 100; ++i) room.note_written(*runtime, kMiB);
@@ -78,15 +81,16 @@ void expect_what_is_written_up_to_the_most() {
   require(runtime->engine->budget_bytes() == kBudget, "the budget is another");
   room.take_back(*runtime);
   require(room.given_bytes() == 0 && left_of(*runtime) == kBudget, "it is not taken back");
-  room.note_written(*runtime, kMiB);
-  require(room.given_bytes() == kMiB, "nothing is given again");
+  room.note_written(*runtime, UINT64_MAX);
+  require(room.given_bytes() == kMiB / 4, "nothing is given again");
   room.take_back(*runtime);
 }
 
 void expect_nothing(uint64_t limit_bytes, bool adapts_budget, const char* why) {
   const Root root(limit_bytes);
   const auto runtime = start(adapts_budget);
-  CacheRoom room(root.path());
+  CacheRoom room;
+  room.begin(*runtime, root.path());
   for (int i = 0; i < 10; ++i) room.note_written(*runtime, kMiB);
   require(room.given_bytes() == 0, why);
 }
