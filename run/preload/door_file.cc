@@ -121,10 +121,7 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
                         uint64_t size_bytes, base::FunctionRef<uint64_t()> change) {
   const Inside inside;
   const os::Locked locked(lock_);
-  if (is_inherited(file)) {
-    change();
-    return;
-  }
+  if (is_inherited(file)) return static_cast<void>(change());
   const uint64_t offset = offset_now();
   bool is_changed = false;
   uint64_t written = 0;

@@ -173,8 +173,8 @@ void Listener::end(const Identity& identity, int fd) {
   if (!is_in_changes || fd < 0) return;
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", ::getpid(), fd);
-  // If the program has closed ours by a call that nobody sees, the number may be another file's. Not
-  // asked of a server, which may not answer.
+  // If the program has closed ours by a call that nobody sees, the number may be another file's.
+  // Not asked of a server, which may not answer.
   struct statx about;
   if (::statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &about) == 0 &&
       identity == Identity{::makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino})
