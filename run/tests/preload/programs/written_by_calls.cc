@@ -1,7 +1,7 @@
 // written_by_calls DIR [BYTES [mapped]]: a database that maps its file for reading, and writes
-// pages of it by calls, anywhere. What is read through the mapping is what was written last, at each
-// moment; at the end in the file, too, unless it is to be looked at as it is mapped alone. Half of
-// it through another mapping.
+// pages of it by calls, anywhere. What is read through the mapping is what was written last, at
+// each moment; at the end in the file, too, unless it is to be looked at as it is mapped alone.
+// Half of it through another mapping.
 #include <vector>
 
 #include "program.h"
