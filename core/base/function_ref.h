@@ -16,7 +16,7 @@ template <typename Result, typename... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
   // Does not own what it refers to: a temporary lives until the end of the call that it is given
-  // to. REQUIRES: `callable` is no null pointer.
+  // to.
   template <typename Callable,
             typename = std::enable_if_t<!std::is_same_v<std::decay_t<Callable>, FunctionRef> &&
                                         std::is_invocable_r_v<Result, Callable&, Arguments...>>>

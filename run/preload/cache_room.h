@@ -34,7 +34,7 @@ class CacheRoom {
   static uint64_t most_of(uint64_t budget_bytes, unsigned processors);
 
  private:
-  static constexpr uint64_t kPieceBytes = 256 << 10;
+  static constexpr uint64_t kPieceBytes = paging::BudgetControl::kLendPiece;
 
   // given <= most, written <= most; 0: nothing is given.
   uint64_t most_bytes_ = 0, written_bytes_ = 0, given_bytes_ = 0;

@@ -82,7 +82,8 @@ class Door {
   // Bytes of the file are about to be read without us: stores those that are in memory first. 0 or
   // an errno.
   int before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes);
-  // Calls `change`, which changes bytes of the file. None of them is in memory meanwhile.
+  // Calls `change`, once, which changes bytes of the file, of those from `offset` on, and gives how
+  // many were written. Whoever touches them by a fault meanwhile waits; afterwards all see them.
   void around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset, uint64_t size_bytes,
                     base::FunctionRef<uint64_t()> change);
   // Stores what was written through mappings: of the files on that device, or of all. 0 or an

@@ -131,8 +131,10 @@ bool Door::start_runtime(std::string* why) {
       runtime_ = nullptr;
       why_no_runtime_ = "no thread could be started that stores what was written at the end";
     }
-    if (runtime_ != nullptr) cache_room_.begin(*runtime_);
-    if (runtime_ == nullptr) say(why_no_runtime_ + "; every mapping stays with the kernel");
+    if (runtime_ != nullptr)
+      cache_room_.begin(*runtime_);
+    else
+      say(why_no_runtime_ + "; every mapping stays with the kernel");
     const std::string complaint = runtime_ == nullptr ? "" : runtime_->learn_complaint();
     if (!complaint.empty()) {
       kept_ = Kept::kFailed;

@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <ctime>
 #include <new>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -31,9 +30,14 @@ namespace {
 int lease_signal() { return SIGRTMAX - 2; }
 
 // In the table of the process, not in this thread's.
-std::string path_of(int fd) {
-  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd);
-}
+class PathOf {
+ public:
+  explicit PathOf(int fd) { std::snprintf(text_, sizeof text_, "/proc/%d/fd/%d", ::getpid(), fd); }
+  const char* get() const { return text_; }
+
+ private:
+  char text_[48];
+};
 
 }  // namespace
 
@@ -82,7 +86,7 @@ int Listener::lease(const Identity& identity, int fd) {
   entries_.reserve(entries_.size() + 1);
   if (told_of_breaks_ == 0)
     if (const int error = start_of_breaks(); error != 0) return error;
-  const int own = real().open(path_of(fd).c_str(), O_RDONLY | O_CLOEXEC);
+  const int own = real().open(PathOf(fd).get(), O_RDONLY | O_CLOEXEC);
   if (own < 0) return -errno;
   const f_owner_ex owner{F_OWNER_TID, told_of_breaks_};
   // The owner first: told of a break, the process would end.
@@ -105,10 +109,10 @@ namespace {
 constexpr uint64_t kPreAccess = 0x00100000;
 
 // A group with a mark on the file, or -errno.
-int group_on(const std::string& path, unsigned kind, uint64_t events) {
+int group_on(const char* path, unsigned kind, uint64_t events) {
   const int group = ::fanotify_init(kind | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC);
   if (group < 0) return -errno;
-  if (::fanotify_mark(group, FAN_MARK_ADD | FAN_MARK_INODE, events, AT_FDCWD, path.c_str()) == 0)
+  if (::fanotify_mark(group, FAN_MARK_ADD | FAN_MARK_INODE, events, AT_FDCWD, path) == 0)
     return group;
   const int error = errno;
   real().close(group);
@@ -120,18 +124,18 @@ int group_on(const std::string& path, unsigned kind, uint64_t events) {
 int Listener::mark_opens(const Identity& identity, int fd) {
   OC_ASSERT(fd >= 0);
   entries_.reserve(entries_.size() + 1);  // what is marked must not be lost
-  const std::string path = path_of(fd);
+  const PathOf path(fd);
   Entry entry{identity};
   // One group a file, and one for the changes of all: a user has 128 of them. Where there is none
   // for the changes, each is told by the group of the file.
-  const uint64_t changes = changes_.watch(path.c_str()) == 0 ? 0 : FAN_MODIFY;
-  entry.fd = group_on(path, FAN_CLASS_PRE_CONTENT, changes | FAN_OPEN_PERM | kPreAccess);
+  const uint64_t changes = changes_.watch(path.get()) == 0 ? 0 : FAN_MODIFY;
+  entry.fd = group_on(path.get(), FAN_CLASS_PRE_CONTENT, changes | FAN_OPEN_PERM | kPreAccess);
   entry.asks_access = entry.fd >= 0;
-  if (entry.fd < 0) entry.fd = group_on(path, FAN_CLASS_CONTENT, changes | FAN_OPEN_PERM);
+  if (entry.fd < 0) entry.fd = group_on(path.get(), FAN_CLASS_CONTENT, changes | FAN_OPEN_PERM);
   entry.has_permission = entry.fd >= 0;
   if (entry.fd < 0)
-    entry.fd = group_on(path, FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY | FAN_OPEN);
-  if (!entry.has_permission) changes_.end(path.c_str());
+    entry.fd = group_on(path.get(), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY | FAN_OPEN);
+  if (!entry.has_permission) changes_.end(path.get());
   if (entry.fd < 0) return entry.fd;
   entries_.push_back(entry);
   return entry.has_permission ? 0 : 1;
@@ -141,7 +145,7 @@ int Listener::mark_changes(const Identity& identity, int fd) {
   OC_ASSERT(fd >= 0);
   entries_.reserve(entries_.size() + 1);  // what is marked must not be lost
   Entry entry{identity};
-  entry.fd = group_on(path_of(fd), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY);
+  entry.fd = group_on(PathOf(fd).get(), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY);
   if (entry.fd < 0) return entry.fd;
   entries_.push_back(entry);
   return 0;
@@ -155,7 +159,7 @@ void Listener::ask_access(const Identity& identity, int fd, bool is_asking) {
     OC_ASSERT(e.quiet_count >= 0);
     if (e.quiet_count != (is_asking ? 0 : 1)) continue;
     const unsigned how = (is_asking ? FAN_MARK_ADD : FAN_MARK_REMOVE) | FAN_MARK_INODE;
-    static_cast<void>(::fanotify_mark(e.fd, how, kPreAccess, AT_FDCWD, path_of(fd).c_str()));
+    static_cast<void>(::fanotify_mark(e.fd, how, kPreAccess, AT_FDCWD, PathOf(fd).get()));
   }
 }
 
@@ -171,14 +175,13 @@ void Listener::end(const Identity& identity, int fd) {
     return true;
   });
   if (!is_in_changes || fd < 0) return;
-  char path[48];
-  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", ::getpid(), fd);
+  const PathOf path(fd);
   // If the program has closed ours by a call that nobody sees, the number may be another file's.
   // Not asked of a server, which may not answer.
   struct statx about;
-  if (::statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &about) == 0 &&
+  if (::statx(AT_FDCWD, path.get(), AT_STATX_DONT_SYNC, STATX_INO, &about) == 0 &&
       identity == Identity{::makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino})
-    changes_.end(path);
+    changes_.end(path.get());
 }
 
 bool Listener::wait() {
