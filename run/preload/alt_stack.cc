@@ -13,10 +13,11 @@
 namespace outcore::preload {
 namespace {
 
-// Handlers of the program run there that had the thread's whole stack before. Only what is touched
-// takes memory.
+// Large, because handlers of the program run there that had the thread's whole stack before. Only
+// pages that are touched take memory.
 constexpr size_t kOwnBytes = 1 << 20, kGuardBytes = 4096;
-// Of a thread at a time: some programs make coroutines of them, whose frames must stay.
+// The most that a thread has at a time. Some programs make coroutines of them, whose frames must
+// stay.
 constexpr int kStacksMax = 8;
 constexpr int kPoolMax = 64;
 
@@ -50,9 +51,9 @@ void give_stack_back(std::byte* stack) {
   real().munmap(stack - kGuardBytes, kGuardBytes + kOwnBytes);
 }
 
-// The thread ends. The kernel must not have what another thread may be given.
+// The thread ends. The kernel must not keep a stack that another thread may get.
 void end_thread(void*) {
-  if (are_all_restricted()) return;  // they are left behind
+  if (are_all_restricted()) return;  // a filter may forbid our calls: the stacks are not freed
   stack_t off{};
   off.ss_flags = SS_DISABLE;
   real().sigaltstack(&off, nullptr);
@@ -63,7 +64,7 @@ void end_thread(void*) {
   is_noted = false;
 }
 
-// False: nobody would take the thread's stacks back.
+// Makes the thread call end_thread() when it ends. False: its stacks would never be freed.
 bool note_thread() {
   static pthread_key_t key;
   static const bool has_key = ::pthread_key_create(&key, end_thread) == 0;
@@ -95,7 +96,7 @@ void show_programs(stack_t* stack) {
     if (r.ours == nullptr || r.ours != stack->ss_sp) continue;
     stack->ss_sp = r.programs;
     stack->ss_size = r.programs_bytes;
-    if (r.programs == nullptr) stack->ss_flags = SS_DISABLE;  // provided
+    if (r.programs == nullptr) stack->ss_flags = SS_DISABLE;  // by provide(), not by the program
   }
 }
 
@@ -103,7 +104,7 @@ void show_programs(stack_t* stack) {
 
 namespace {
 
-// If there is no memory the kernel keeps what the program has set.
+// If there is no memory, the kernel keeps the stack that the program has set.
 void put_ours_in_place_of(const stack_t& programs) {
   const Replaced* const r = find_or_make(programs);
   if (r == nullptr) return;
@@ -116,7 +117,8 @@ void put_ours_in_place_of(const stack_t& programs) {
 int AltStack::exchange(const stack_t* now, stack_t* before) {
   stack_t found{}, asked{};
   const int saved_errno = errno;
-  // Copied: in the handler of a call that points into the window the stack cannot be changed.
+  // Copied: if `now` were in the window, the call would be trapped, and the kernel changes no stack
+  // while the handler runs on it.
   if (now != nullptr) now = &(asked = *now);
   if (const int result = real().sigaltstack(now, &found); result != 0) return result;
   show_programs(&found);
@@ -125,7 +127,7 @@ int AltStack::exchange(const stack_t* now, stack_t* before) {
   if ((now->ss_flags & SS_DISABLE) != 0) {
     if (find(nullptr, 0) != nullptr) provide();
   } else if (now->ss_size < kBytesMin) {
-    put_ours_in_place_of(*now);  // what the kernel has taken it would take again
+    put_ours_in_place_of(*now);  // the kernel has accepted `now`, so it accepts ours
   }
   errno = saved_errno;
   return 0;

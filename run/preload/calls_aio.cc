@@ -1,6 +1,6 @@
-// POSIX' aio. The C library carries it out in threads of its own by calls that nobody sees: what
-// concerns us is done here, at once, by the calls that know of us; the rest is the C library's. See
-// calls.h.
+// POSIX aio. The C library carries it out in its own threads, by calls that we do not see. So
+// requests for taken files or managed memory are carried out here, at once, by our functions; the C
+// library carries out the others. See calls.h.
 #include <aio.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -26,7 +26,8 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 
 namespace {
 
-// From a pipe bytes may never come, and whoever asked for them so does not wait for them.
+// Whether the transfer may wait for others. A pipe may never have bytes, and a program that uses
+// aio does not expect the call to wait for them.
 bool waits_for_others(int fd) {
   struct stat about;
   return ::fstat(fd, &about) != 0 || !(S_ISREG(about.st_mode) || S_ISBLK(about.st_mode));
@@ -45,7 +46,7 @@ bool is_ours(const aiocb* request) {
          concerns(const_cast<const void*>(request->aio_buf), request->aio_nbytes);
 }
 
-// As the C library: what has no positions ignores the offset.
+// As in the C library, the offset is ignored where the descriptor has no positions (a pipe).
 ssize_t move(const aiocb& request, bool is_write) {
   void* const buffer = const_cast<void*>(request.aio_buf);
   const int fd = request.aio_fildes;
@@ -56,7 +57,7 @@ ssize_t move(const aiocb& request, bool is_write) {
   return is_write ? as_program::write(fd, buffer, n) : as_program::read(fd, buffer, n);
 }
 
-// As if a thread of the C library had just done it.
+// Carries the request out, and leaves the result as a thread of the C library would.
 void do_now(aiocb* request, bool is_write) {
   const int saved_errno = errno;
   const ssize_t moved = move(*request, is_write);
@@ -65,11 +66,11 @@ void do_now(aiocb* request, bool is_write) {
   errno = saved_errno;
 }
 
-// A list of none has ended at once, and the C library says so in the way that is asked for.
+// Notifies the program as it asked for: an empty list ends at once, and the C library reports that.
 int tell(sigevent* how) { return real().lio_listio(LIO_NOWAIT, nullptr, 0, how); }
 
-// Requests that threads of ours wait for: the C library does not know of them. And how many have
-// ended, modulo 2^32.
+// How many requests threads of ours wait for, of which the C library does not know; and how many of
+// these have ended, modulo 2^32.
 constinit std::atomic<uint32_t> waiting_count{0}, ended_count{0};
 
 struct Waiting {
@@ -80,7 +81,7 @@ struct Waiting {
 void* wait_for_it(void* given) {
   const Waiting waiting = *static_cast<Waiting*>(given);
   delete static_cast<Waiting*>(given);
-  sigevent how = waiting.request->aio_sigevent;  // the request is the program's once it has ended
+  sigevent how = waiting.request->aio_sigevent;  // copied: the program may reuse the request
   do_now(waiting.request, waiting.is_write);
   waiting_count.fetch_sub(1);
   ended_count.fetch_add(1);
@@ -89,7 +90,8 @@ void* wait_for_it(void* given) {
   return nullptr;
 }
 
-// A thread of ours, in which calls may be trapped. 0 or an errno.
+// Starts a thread of ours in which system calls may be trapped (SIGSYS is not blocked). 0 or an
+// errno.
 int start_thread(void* (*function)(void*), void* argument) {
   pthread_attr_t attributes;
   if (::pthread_attr_init(&attributes) != 0) return EAGAIN;
@@ -105,7 +107,7 @@ int start_thread(void* (*function)(void*), void* argument) {
   return error;
 }
 
-// It waits for what may never come.
+// Carries the request out in a thread of ours, because it may wait for ever.
 int wait_in_thread(aiocb* request, bool is_write) {
   auto* const waiting = new (std::nothrow) Waiting{request, is_write};
   if (waiting == nullptr) return fail(EAGAIN);
@@ -119,7 +121,7 @@ int wait_in_thread(aiocb* request, bool is_write) {
   return fail(EAGAIN);
 }
 
-// 0, or -1 and errno. Of a list that is waited for nobody is told.
+// 0, or -1 and errno. `is_awaited`: the caller waits for the list, so no request of it notifies.
 int carry_out(aiocb* request, bool is_write, bool is_awaited) {
   if (is_awaited) request->aio_sigevent.sigev_notify = SIGEV_NONE;
   if (waits_for_others(request->aio_fildes)) return wait_in_thread(request, is_write);
@@ -140,7 +142,8 @@ OUTCORE_EXPORT int aio_write(aiocb* request) noexcept {
   return one(request, true, real().aio_write);
 }
 
-// The C library takes a request that it does not know for one that has ended.
+// Waits here if there are requests of ours, because the C library treats a request that it does not
+// know as one that has ended.
 OUTCORE_EXPORT int aio_suspend(const aiocb* const* list, int count, const timespec* limit) {
   constexpr int64_t kSecondNs = 1'000'000'000, kSliceNs = kSecondNs / 100;
   if (waiting_count.load() == 0 || is_inside()) return real().aio_suspend(list, count, limit);
@@ -159,7 +162,7 @@ OUTCORE_EXPORT int aio_suspend(const aiocb* const* list, int count, const timesp
       if (list[i] != nullptr && ::aio_error(list[i]) != EINPROGRESS) return 0;
     const int64_t left_ns = end_ns - now();
     if (left_ns <= 0) return fail(EAGAIN);
-    // The C library's own requests end without a word to us: looked at every now and then.
+    // We are not notified when requests of the C library end, so we look at them in slices of time.
     const timespec slice{0, std::min(left_ns, kSliceNs)};
     ::pthread_testcancel();
     if (real().syscall(SYS_futex, &ended_count, FUTEX_WAIT_PRIVATE, ended, &slice, nullptr, 0) <
@@ -182,7 +185,8 @@ OUTCORE_EXPORT int aio_fsync(int operation, aiocb* request) noexcept {
 
 namespace {
 
-// A list of which some wait in threads of ours: who tells of its end waits for all of them.
+// A list with requests that wait in threads of ours. The thread that notifies the program of its
+// end waits for all of them first.
 struct ListEnd {
   std::unique_ptr<aiocb*[]> all;
   int count = 0;
@@ -193,7 +197,7 @@ bool moves(const aiocb* request) {
   return request != nullptr && request->aio_lio_opcode != LIO_NOP;
 }
 
-// False, and errno: a signal came.
+// False, and errno: a signal has interrupted it.
 bool wait_for_all(aiocb* const* list, int count) {
   for (int i = 0; i < count; ++i)
     while (moves(list[i]) && ::aio_error(list[i]) == EINPROGRESS)
@@ -222,7 +226,7 @@ OUTCORE_EXPORT int lio_listio(int mode, aiocb* const* list, int count, sigevent*
   const auto size = static_cast<size_t>(count);
   const std::unique_ptr<aiocb*[]> rest(new (std::nothrow) aiocb*[size]);
   if (rest == nullptr) return fail(EAGAIN);
-  std::unique_ptr<ListEnd> end;  // if somebody is to be told later
+  std::unique_ptr<ListEnd> end;  // exists if the program is notified of the end later
   if (mode == LIO_NOWAIT && is_any_waiting && how != nullptr && how->sigev_notify != SIGEV_NONE) {
     end.reset(new (std::nothrow) ListEnd{nullptr, count, *how});
     if (end != nullptr) end->all.reset(new (std::nothrow) aiocb*[size]);
@@ -252,7 +256,7 @@ OUTCORE_EXPORT int lio_listio(int mode, aiocb* const* list, int count, sigevent*
   return 0;
 }
 
-// The same structure under another name.
+// aiocb64 is aiocb under another name.
 extern "C" {
 #define OUTCORE_SAME(result, name, parameters, target) \
   __attribute__((visibility("default"), alias(#target))) result name parameters noexcept

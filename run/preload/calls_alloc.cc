@@ -1,5 +1,6 @@
-// malloc and its kin, as the program calls them. Small ones, and all when --alloc is off, are the
-// real ones: a comparison and a jump. They set errno as the real ones do.
+// malloc and related functions, as the program calls them. For small sizes, and for all when
+// --alloc is off, each is a comparison and a jump to the real one. They set errno as the real ones
+// do.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -18,7 +19,7 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 
 namespace {
 
-// Large ones: out of the way of the small.
+// Code for large allocations is placed apart, so that it does not slow down the small ones.
 #define OUTCORE_LARGE __attribute__((noinline, cold))
 #define OUTCORE_CALLER __builtin_return_address(0)
 
@@ -50,7 +51,7 @@ OUTCORE_LARGE void large_free(void* p) {
   errno = saved_errno;
 }
 
-// From memory of another allocator to the heap, or back.
+// Copies a block of another allocator to a new block: of the heap, if there is one.
 void* carry(void* p, size_t old_bytes, size_t bytes) {
   void* to = large_malloc(bytes, 16, plain_malloc, nullptr);
   if (to == nullptr) return nullptr;
@@ -58,7 +59,7 @@ void* carry(void* p, size_t old_bytes, size_t bytes) {
   return to;
 }
 
-// Of a block of the heap.
+// realloc() of a block of the heap.
 void* resize_or_move(void* p, size_t bytes) {
   Heap& heap = Heap::instance();
   if (bytes == 0) return large_free(p), nullptr;

@@ -21,8 +21,8 @@ namespace {
 
 bool is_plain() { return !Door::is_any_taken() || is_inside(); }
 
-// A child of vfork is about to use a file by its name: its parent, if it has it taken, hands it
-// back.
+// A child of vfork is about to use a file by its name. If its parent has taken the file, the parent
+// hands it back.
 void ask_for_path(int folder, const char* path, bool is_only_if_written = false) {
   struct stat about;
   const int link = ReleaseLink::asking_end();
@@ -53,7 +53,7 @@ int opened(int fd) {
   if (!Door::is_any_taken()) return fd;
   const int saved_errno = errno;
   if (!is_ready([fd] { Door::instance().note_descriptor(fd); })) {
-    real().close(fd);  // nobody would see what is done by it
+    real().close(fd);  // we would not see what is done through it
     return fail(ENOMEM);
   }
   errno = saved_errno;
@@ -110,7 +110,7 @@ OUTCORE_ALIAS(int, creat64, (const char*, mode_t), creat);
 OUTCORE_EXPORT int open_by_handle_at(int mount, file_handle* handle, int flags) {
   const bool changes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
   if (is_inside()) return real().open_by_handle_at(mount, handle, flags);
-  // There is no path to look at: the file itself tells which it is.
+  // There is no path to look up, so the file is opened (O_PATH) to find out which one it is.
   TakenFile* file = nullptr;
   if (changes && !is_plain())
     if (const int fd = real().open_by_handle_at(mount, handle, O_PATH | O_CLOEXEC); fd >= 0) {
@@ -156,10 +156,11 @@ OUTCORE_EXPORT int close(int fd) {
 OUTCORE_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
   if (is_inside()) return real().close_range(first, last, flags);
   if (first > last) return fail(EINVAL);
-  // In the table of one thread alone, or of a child of vfork, all others have them still.
+  // CLOSE_RANGE_UNSHARE and a child of vfork close them in a table of their own: the other threads,
+  // or the parent, still have them.
   const bool is_closing =
       (flags & (CLOSE_RANGE_CLOEXEC | CLOSE_RANGE_UNSHARE)) == 0 && !is_borrowing();
-  // Ours are left out.
+  // Our own descriptors stay open.
   const auto end = static_cast<unsigned>(OwnDescriptors::kDescriptorsMax);
   for (unsigned at = first; at <= last;) {
     const unsigned own =
@@ -184,8 +185,8 @@ OUTCORE_EXPORT void closefrom(int first) noexcept {
 
 namespace {
 
-// A child of vfork that makes a copy means it for the program that it becomes: a file that is
-// written is handed back (file_of), and the parent's table stays as it is.
+// A child of vfork makes a copy for the program that it becomes. So a file that is written is
+// handed back (file_of), and the parent's table stays as it is.
 int copied(int from, int copy) {
   if (copy < 0 || is_inside()) return copy;
   if (!DescriptorTable::is_marked(from) && !DescriptorTable::is_marked(copy)) return copy;
@@ -281,7 +282,7 @@ OUTCORE_ALIAS(int, posix_fallocate64, (int, off_t, off_t), posix_fallocate);
 
 namespace {
 
-// What was written through a mapping is part of the file, too.
+// What was written through a mapping is part of the file, too, so it is stored first.
 template <typename Call>
 int store_and(int fd, const Call& call) {
   TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
@@ -299,7 +300,7 @@ OUTCORE_EXPORT int fdatasync(int fd) {
   return store_and(fd, [](int f) { return real().fdatasync(f); });
 }
 
-// -- stdio reads and writes by calls that nobody sees --
+// -- stdio, which reads and writes by calls that we do not see --
 
 namespace {
 
@@ -315,7 +316,7 @@ void note_stdio(int fd) {
 FILE* opened_stdio(FILE* stream) {
   const int saved_errno = errno;
   if (stream != nullptr && !is_ready([stream] { note_stdio(::fileno(stream)); })) {
-    real().fclose(stream);  // nobody would see what is done by it
+    real().fclose(stream);  // we would not see what is done through it
     return errno = ENOMEM, nullptr;
   }
   errno = saved_errno;
@@ -359,7 +360,7 @@ OUTCORE_EXPORT int fclose(FILE* stream) {
 OUTCORE_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
   const bool was_stdio = DescriptorTable::is_stdio(fd);
   const auto before = [fd] {
-    static_cast<void>(DescriptorTable::file_of(fd));  // a child of vfork: see there
+    static_cast<void>(DescriptorTable::file_of(fd));  // for a child of vfork: see there
     note_stdio(fd);
   };
   if (!is_ready(before)) return nullptr;

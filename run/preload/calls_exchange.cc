@@ -1,5 +1,5 @@
-// Calls with many buffers, or between processes, and random bytes: where system calls cannot wait
-// for what is ours (in-thread), it passes through other memory. See calls.h.
+// Calls with many buffers or between processes, and random bytes. Where system calls cannot wait
+// for managed memory (in-thread), the bytes pass through other memory. See calls.h.
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -37,7 +37,7 @@ bool is_any_ours(const mmsghdr* list, unsigned count) {
 }  // namespace
 
 OUTCORE_EXPORT int sendmmsg(int fd, mmsghdr* list, unsigned count, int flags) {
-  count = std::min<unsigned>(count, IOV_MAX);  // as the kernel has it
+  count = std::min<unsigned>(count, IOV_MAX);  // the kernel's limit
   if (!is_any_ours(list, count)) {
     const auto let_leave = [&] {
       for (unsigned i = 0; list != nullptr && i < count; ++i)
@@ -65,7 +65,7 @@ int64_t now_ns() {
 
 }  // namespace
 
-// The time is looked at between messages alone, as the kernel does.
+// As in the kernel, the time limit is looked at only between messages.
 OUTCORE_EXPORT int recvmmsg(int fd, mmsghdr* list, unsigned count, int flags, timespec* time) {
   if (!is_any_ours(list, count)) return real().recvmmsg(fd, list, count, flags, time);
   const int64_t limit =
@@ -86,7 +86,7 @@ OUTCORE_EXPORT int recvmmsg(int fd, mmsghdr* list, unsigned count, int flags, ti
   return done == 0 && count != 0 ? -1 : static_cast<int>(done);
 }
 
-// The pipe keeps the pages of a writer: they are others, with the same bytes.
+// The pipe keeps the pages that are written to it, so it gets other pages with the same bytes.
 OUTCORE_EXPORT ssize_t vmsplice(int fd, const iovec* list, size_t count, unsigned flags) {
   if (!needs_bounce() || !is_any_ours(list, count)) return real().vmsplice(fd, list, count, flags);
   const int how = real().fcntl(fd, F_GETFL);
@@ -102,7 +102,7 @@ OUTCORE_EXPORT ssize_t vmsplice(int fd, const iovec* list, size_t count, unsigne
 
 namespace {
 
-// Between two lists of this process.
+// Copies between two lists of buffers of this process.
 ssize_t copy_within(const iovec* to, int to_count, const iovec* from, int from_count) {
   const size_t total = std::min(total_of(to, to_count), total_of(from, from_count));
   Bounce buffer(std::max<size_t>(total, 1));
@@ -118,8 +118,8 @@ ssize_t copy_within(const iovec* to, int to_count, const iovec* from, int from_c
   return static_cast<ssize_t>(done);
 }
 
-// In pieces through memory that is not ours; `call` has one local buffer, and the far ones from
-// there on.
+// Transfers in pieces through memory that is not managed. `call` transfers one piece, between a
+// buffer here and a range of the other process.
 template <typename Call>
 ssize_t through(const iovec* near, int near_count, const iovec* far, unsigned long far_count,
                 bool is_write, const Call& call) {
@@ -171,8 +171,8 @@ OUTCORE_EXPORT ssize_t process_vm_readv(pid_t pid, const iovec* near, unsigned l
   });
 }
 
-// The kernel pins pages of the other process, and writes to them when they may have been evicted
-// there: so it is refused where the other may have such.
+// The kernel pins pages of the other process, and writes to them although they may have been
+// evicted there meanwhile. So the call is refused where the other process may have managed memory.
 OUTCORE_EXPORT ssize_t process_vm_writev(pid_t pid, const iovec* near, unsigned long near_count,
                                          const iovec* far, unsigned long far_count,
                                          unsigned long flags) noexcept {

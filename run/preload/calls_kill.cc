@@ -12,7 +12,8 @@ using Sending = DeadlySignals::Sending;
 
 namespace {
 
-// As kill() names them: this process, its group. Of all processes (-1) this one is spared.
+// Whether `whom`, as in kill(), is this process or its group. kill(-1) spares the process that
+// calls it.
 bool has_this_process(pid_t whom) {
   return whom == 0 || whom == ::getpid() || (whom < -1 && -whom == ::getpgrp());
 }

@@ -1,4 +1,4 @@
-// mmap and its kin. See calls.h.
+// mmap and related calls. See calls.h.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -26,13 +26,13 @@ namespace {
 
 std::byte* bytes_at(const void* p) { return static_cast<std::byte*>(const_cast<void*>(p)); }
 
-// What is cut out of a mapping of ours, and is about to be something else.
+// Keeps a range free that is cut out of a mapping of ours, until something else is mapped there.
 void hold_place(std::byte* address, uint64_t size_bytes) {
   real().mmap(address, size_bytes, PROT_NONE,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-// What is ours there ends. 0 or an errno.
+// Ends our mappings in the range. 0 or an errno.
 int release(const void* address, size_t size) {
   return or_no_memory(
       [&] {
@@ -45,13 +45,14 @@ bool is_aligned(const void* address) {
   return reinterpret_cast<uint64_t>(address) % kSystemPage == 0;
 }
 
-// Of the heap's, something else is about to be mapped there. 0 or an errno.
+// Something else is about to be mapped there: what belongs to the heap becomes the kernel's. 0 or
+// an errno.
 int give_way(void* address, size_t size) {
   if (!Heap::concerns(address, size)) return 0;
   return or_no_memory([&] { return Heap::instance().give_way(bytes_at(address), size); }, ENOMEM);
 }
 
-// nullptr: the kernel shall.
+// nullptr: the kernel shall map it.
 void* map_in_heap(size_t size) {
   const int saved_errno = errno;
   void* p = or_no_memory([&] { return Heap::instance().map(size); }, nullptr);
@@ -65,8 +66,9 @@ bool is_of_file(int flags) {
          (type == MAP_SHARED || type == MAP_PRIVATE || type == MAP_SHARED_VALIDATE);
 }
 
-// Such a mapping may become ours: then it is to lie in the window, where the program leaves the
-// place to us. MAP_FAILED: it shall not, or the kernel will say why not.
+// Maps in the window, if the mapping may become ours and the program leaves the address to us.
+// MAP_FAILED: it must not lie there, or it failed, and the caller's call to the kernel gives the
+// errno.
 void* map_in_window(size_t size, int protection, int flags, int fd, off_t offset) {
   constexpr int kElsewhere = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_HUGETLB |
                              MAP_GROWSDOWN | MAP_STACK | MAP_SYNC;
@@ -76,7 +78,7 @@ void* map_in_window(size_t size, int protection, int flags, int fd, off_t offset
                            is_aligned(reinterpret_cast<void*>(offset));
   const bool is_large = size >= settings().min_bytes || DescriptorTable::file_of(fd) != nullptr;
   if (!Window::is_offered() || !is_possible || !is_large) return MAP_FAILED;
-  // Others cannot be ours, and a device may notice that it is mapped twice.
+  // Other kinds cannot be taken, and a device may notice that it is mapped twice.
   struct stat about;
   if (::fstat(fd, &about) != 0 || !(S_ISREG(about.st_mode) || S_ISBLK(about.st_mode)))
     return MAP_FAILED;
@@ -85,8 +87,8 @@ void* map_in_window(size_t size, int protection, int flags, int fd, off_t offset
   return window.map(size, protection, flags, fd, offset);
 }
 
-// It stays the kernel's: elsewhere, so that the program's calls on it are not trapped. Nobody knows
-// of its addresses yet.
+// The mapping stays with the kernel, so it is moved elsewhere: there the program's calls on it are
+// not trapped. The program does not know its address yet.
 void* move_out_of_window(void* p, size_t size, int protection, int flags, int fd, off_t offset) {
   void* const other = real().mmap(nullptr, size, protection, flags, fd, offset);
   if (other == MAP_FAILED) return p;
@@ -107,7 +109,7 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
       return Heap::instance().map_over(bytes_at(address), size, protection, flags);
     };
     if (Heap::concerns(address, size) && or_no_memory(map_over, false)) return address;
-    // Refused, it must not have cost what is there.
+    // If the kernel refuses the call, what is there must stay: so it is tried elsewhere first.
     if (reinterpret_cast<uint64_t>(address) % kSystemPage != 0) return errno = EINVAL, MAP_FAILED;
     const int elsewhere = flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE | MAP_LOCKED);
     void* trial = real().mmap(nullptr, size, protection, elsewhere, fd, offset);
@@ -117,12 +119,13 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
     if (error == 0) error = give_way(address, size);
     if (error != 0) return errno = error, MAP_FAILED;
   }
-  if (is_of_file(flags)) static_cast<void>(DescriptorTable::file_of(fd));  // a child of vfork
+  // For a child of vfork: hands back a file that is written.
+  if (is_of_file(flags)) static_cast<void>(DescriptorTable::file_of(fd));
   const bool is_candidate =
       is_of_file(flags) && fd >= 0 &&
       (size >= settings().min_bytes || Door::is_any_taken() || settings().is_explaining);
-  // What is taken is brought in by us, and not by the kernel before; and what is not may have to be
-  // stored by us before the kernel looks at it.
+  // The kernel must not fill the mapping yet: if it is taken, we do; if not, we may have to store
+  // bytes of the file before the kernel reads them.
   const int kernels = is_candidate ? flags & ~MAP_POPULATE : flags;
   void* p = MAP_FAILED;
   if (is_candidate && address == nullptr) p = map_in_window(size, protection, kernels, fd, offset);
@@ -135,7 +138,7 @@ OUTCORE_EXPORT void* mmap(void* address, size_t size, int protection, int flags,
   const bool is_taken = or_no_memory(take, false);
   if (!is_taken && address == nullptr && Window::covers(p, size))
     p = move_out_of_window(p, size, protection, kernels, fd, offset);
-  // Of a private writable mapping the kernel makes copies.
+  // Of the pages of a private writable mapping the kernel makes copies at once.
   const bool has_copies = (flags & MAP_TYPE) == MAP_PRIVATE && (protection & PROT_WRITE) != 0;
   if (!is_taken && kernels != flags)
     real().madvise(p, size, has_copies ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
@@ -164,7 +167,7 @@ OUTCORE_EXPORT void* mremap(void* address, size_t old_size, size_t new_size, int
   const bool is_fixed = (flags & MREMAP_FIXED) != 0;
   const bool overlaps = target < from + round_up(old_size, kSystemPage) &&
                         from < target + round_up(new_size, kSystemPage);
-  // What the kernel refuses, whatever is mapped, must not have cost anything.
+  // A call that the kernel refuses, whatever is mapped, must change nothing.
   const bool is_refused = !is_aligned(address) || new_size == 0 ||
                           (is_fixed && (!is_aligned(to) || overlaps)) ||
                           (flags != 0 && (flags & MREMAP_MAYMOVE) == 0) ||
@@ -222,7 +225,7 @@ OUTCORE_EXPORT int madvise(void* address, size_t size, int advice) noexcept {
 
 OUTCORE_EXPORT int posix_madvise(void* address, size_t size, int advice) noexcept {
   if (!concerns(address, size)) return real().posix_madvise(address, size, advice);
-  // Without loss, whatever the advice: POSIX_MADV_DONTNEED does nothing in the C library.
+  // posix_madvise() loses no bytes: in the C library POSIX_MADV_DONTNEED does nothing.
   if (advice == POSIX_MADV_DONTNEED) return 0;
   const int saved_errno = errno;
   const int result = madvise(address, size, advice) == 0 ? 0 : errno;
@@ -241,7 +244,7 @@ OUTCORE_EXPORT int mincore(void* address, size_t size, unsigned char* states) no
 
 namespace {
 
-// The kernel must not lock what we evict: our part is pinned, the rest is the kernel's.
+// The kernel must not lock what we evict: our part is pinned, and the kernel locks the rest.
 template <typename Kernels>
 int lock(const void* address, size_t size, const Kernels& kernels) {
   if (!concerns(address, size)) return kernels(address, size);

@@ -1,6 +1,6 @@
 // timer_create and mq_notify with SIGEV_THREAD: the C library calls the program's function in a
-// thread in which every signal is blocked, and so those by which faults and system calls on memory
-// of ours are answered. See calls.h.
+// thread in which every signal is blocked, also those by which faults and trapped system calls are
+// answered. So a function of ours runs first and unblocks these. See calls.h.
 #include <dlfcn.h>
 #include <mqueue.h>
 #include <signal.h>
@@ -17,18 +17,18 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 
 namespace {
 
-// A function of the program's and what it is called with: kept for good, as nobody says when it was
-// called for the last time; the same ones are kept once.
+// A function of the program, and its argument. It is never freed, because we cannot know when the
+// function is called for the last time; equal ones are kept once.
 struct Notice {
   void (*function)(sigval);
   void* value;
   Notice* next;
 };
 
-// By function and value: some programs have one for each of many requests.
+// A hash table by function and value: some programs have one for each of many requests.
 constexpr size_t kChains = 4096;
 constinit Notice* notices[kChains] = {};
-outcore::os::ProcessLock keeping;  // of them, with signals blocked
+outcore::os::ProcessLock keeping;  // guards them; locked with signals blocked
 
 Notice* keep(void (*function)(sigval), sigval value) {
   const Inside inside;
@@ -67,7 +67,7 @@ const sigevent* ours(const sigevent* how, sigevent* copy) {
   return copy;
 }
 
-// Looked up at each call: they may be in a library that is loaded later than this one.
+// Both are looked up at each call: they may be in a library that is loaded later than this one.
 template <typename Function>
 Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));

@@ -14,8 +14,8 @@
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
-// What becomes of memory and files we do as whoever has handlers for fork() does: see fork.h. Only
-// what fork() may say no for is done here.
+// What happens to memory and files is done in handlers for fork(): see fork.h. Only what may make
+// fork() fail is done here.
 OUTCORE_EXPORT pid_t fork() noexcept {
   if (!Heap::prepare_fork()) return errno = ENOMEM, -1;
   const pid_t child = real().fork();
@@ -25,7 +25,8 @@ OUTCORE_EXPORT pid_t fork() noexcept {
   return child;
 }
 
-// In the child it returns, in the parent it ends the process past our way to end.
+// In the child it returns; in the parent it ends the process without a call of our _exit(), so
+// everything is stored before.
 OUTCORE_EXPORT int daemon(int keeps_folder, int keeps_files) noexcept {
   const auto store = [] {
     Door::instance().store_all();
@@ -51,7 +52,7 @@ void bring_in(const char* path, char* const* arguments, char* const* names) {
   touch(path);
   for (char* const* list : {arguments, names}) {
     const char* word = nullptr;
-    // A list that is none is the kernel's to refuse.
+    // An invalid list is left to the kernel, which refuses it.
     for (; list != nullptr && os::copy_or_fail(&word, list, sizeof word); ++list) {
       if (word == nullptr) break;
       touch(word);
@@ -63,10 +64,10 @@ void bring_in(const char* path, char* const* arguments, char* const* names) {
 
 namespace {
 
-// The process becomes another program: what was written must be in the files. A forked child has
-// nothing of its own to store, nor has the child of vfork, which is still the parent in memory; but
-// what they hand on of its descriptors the parent must not have taken any more.
-// False, and errno: it could not be done.
+// The process becomes another program, so what was written must be in the files. A forked child has
+// nothing of its own to store; nor has a child of vfork, which shares its parent's memory. But
+// files whose descriptors they pass on must be handed back by the parent. False, and errno: it
+// could not be done.
 bool before_exec(const char* path, char* const* arguments, char* const* names) {
   const auto store = [] {
     Door::instance().store_all();
@@ -109,8 +110,8 @@ OUTCORE_EXPORT int fexecve(int fd, char* const* arguments, char* const* names) n
 namespace {
 
 // How many words a list of arguments has, without the null pointer at its end. The lists are made
-// on the stack: a child of vfork that becomes another program would never give memory back to its
-// parent.
+// on the stack: a child of vfork that becomes another program would never free what it allocates in
+// its parent's memory.
 size_t count_words(const char* first, va_list arguments) {
   size_t count = 0;
   for (const char* word = first; word != nullptr; word = va_arg(arguments, char*)) ++count;

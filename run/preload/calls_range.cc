@@ -1,4 +1,4 @@
-// Calls on ranges of memory that only the kernel can carry out, and madvise of many. See calls.h.
+// Calls on ranges of memory that only the kernel can carry out, and process_madvise. See calls.h.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -75,7 +75,7 @@ OUTCORE_EXPORT int mseal(void* address, size_t size, unsigned long flags) noexce
 
 OUTCORE_EXPORT int remap_file_pages(void* address, size_t size, int protection, size_t page,
                                     int flags) noexcept {
-  if (Heap::concerns(address, size)) return fail(EINVAL);  // as of all that is not shared
+  if (Heap::concerns(address, size)) return fail(EINVAL);  // as for all memory that is not shared
   if (const int error = leave_to_kernel(address, size, "its pages are put in another order");
       error != 0)
     return fail(error);

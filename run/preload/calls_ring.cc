@@ -1,6 +1,6 @@
-// The ways in which liburing sets up a ring: it does so by an instruction of
-// its own, past the C library. A program that has liburing linked into itself
-// is not seen. See later_writes.h, calls.h.
+// The functions by which liburing sets up a ring. It makes the system call by an instruction of its
+// own, not through the C library. If liburing is linked into the program itself, we do not see that
+// it sets up a ring. See later_writes.h, calls.h.
 #include <dlfcn.h>
 #include <liburing.h>
 
@@ -9,13 +9,13 @@
 #include "run/preload/calls.h"
 #include "run/preload/later_writes.h"
 
-using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names
-                                   // of this room
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
 namespace {
 
-// Looked up at each call: liburing may be loaded later than this library. A plugin's own, loaded
-// for it alone or linked into it, is found from whoever calls.
+// The function is looked up at each call: liburing may be loaded later than this library. If a
+// plugin has one of its own, loaded for it alone or linked into it, that is found by the caller's
+// address.
 void* find(const char* name, const void* caller) {
   if (void* const found = ::dlsym(RTLD_NEXT, name); found != nullptr) return found;
   Dl_info about{};
@@ -23,7 +23,7 @@ void* find(const char* name, const void* caller) {
   void* const plugin = ::dlopen(about.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
   if (plugin == nullptr) return nullptr;
   void* const found = ::dlsym(plugin, name);
-  ::dlclose(plugin);  // it is in use
+  ::dlclose(plugin);  // it stays loaded, because it is in use
   return found;
 }
 

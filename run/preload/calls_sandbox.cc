@@ -1,6 +1,6 @@
-// prctl(PR_SET_SECCOMP) and seccomp(): from now on the program restricts its own system calls, and
-// so those by which its faults are answered and its bytes are stored. Its files go back to the
-// kernel before. See calls.h, sandbox.h.
+// prctl(PR_SET_SECCOMP) and seccomp(): the program restricts its own system calls, and with them
+// those by which its faults are answered and its bytes are stored. So its files are handed back to
+// the kernel first. See calls.h, sandbox.h.
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -28,28 +28,29 @@ long make(const SystemCall& call) {
   return real().syscall(call.number, call.a, call.b, call.c, call.d, call.e);
 }
 
-// What the filter would be refused for in any case is found without one.
+// Whether the kernel would refuse any filter. This is tried without one: EFAULT means that nothing
+// else is wrong.
 bool is_refused(const SystemCall& call) {
   return real().syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, call.b, nullptr) < 0 &&
          errno != EFAULT;
 }
 
-// With TSYNC alone a positive result is the thread that could not be restricted.
+// With TSYNC and no listener, a positive result is the thread that could not be restricted.
 bool has_succeeded(long result, unsigned long flags) {
   return result == 0 || (result > 0 && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0);
 }
 
-// A filter for all threads, and so for ours: the last moment for the report and for what was
-// learnt. Ours are asleep when it comes, none is starting, and they stay asleep. Nothing is asked
-// of the kernel from the call on.
+// Installs a filter for all threads, and so for ours. This is the last moment for the report and
+// for what was learnt. Our threads are asleep when it comes, none is starting, and they stay
+// asleep. After that call we make no system call.
 long restrict_all(const SystemCall& call) {
   if (is_refused(call)) return -1;
   LastStore::store_and_report();
-  const outcore::os::CancelBlock block;  // what waits here would be a place to be cancelled
+  const outcore::os::CancelBlock block;  // the waits here would be cancellation points
   const OwnThreads::NoneStarting none;
   outcore::os::tell_to_rest(true);
   Watch::instance().hang_up();
-  static_cast<void>(is_ready(OwnThreads::let_rest));  // without memory nobody waits
+  static_cast<void>(is_ready(OwnThreads::let_rest));  // without memory it does not wait
   is_of_all.store(true);
   const long result = make(call);
   if (has_succeeded(result, static_cast<unsigned long>(call.b))) {
@@ -70,7 +71,8 @@ namespace outcore::preload {
 
 bool are_all_restricted() { return is_of_all.load(std::memory_order_relaxed); }
 
-// Heap memory, and files that could not be handed back, go on to need our threads and our calls.
+// Heap memory, and files that could not be handed back, still need our threads and our calls: then
+// these are not stopped.
 long into_sandbox(const SystemCall& call) {
   if (are_all_restricted() || is_inside() || is_borrowing()) return make(call);
   if (!is_ready([] { Door::instance().leave_all("the program restricts its system calls"); }))
@@ -89,7 +91,7 @@ OUTCORE_EXPORT int prctl(int option, ...) noexcept {
   long w[4];
   for (long& word : w) word = va_arg(arguments, long);
   va_end(arguments);
-  // Without a filter it only asks whether that can be done, or is refused.
+  // Without a filter the call only asks whether it is possible, or it is refused.
   if (option == PR_SET_SECCOMP && w[1] != 0)
     return static_cast<int>(into_sandbox({SYS_prctl, option, w[0], w[1], w[2], w[3]}));
   return static_cast<int>(real().syscall(SYS_prctl, option, w[0], w[1], w[2], w[3]));

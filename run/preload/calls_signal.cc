@@ -1,5 +1,5 @@
-// Handlers and masks of signals: ours for SIGBUS and SIGSEGV stay, and are never blocked; the
-// program sees what it has set. See calls.h.
+// Handlers and masks of signals. Our handlers for SIGBUS and SIGSEGV stay, and these signals are
+// never blocked; the program sees the handlers and masks that it has set. See calls.h.
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -19,16 +19,17 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 namespace {
 
 constexpr int kFaultsMax = std::size(kFaultSignals);
-// The last is for the window: only where there may be one.
+// The last one, SIGSYS, counts only where there may be a window.
 int fault_count() { return Window::is_offered() ? kFaultsMax : 2; }
 
-// Signals of which siginterrupt() was told that they end calls; by number.
+// Signals that interrupt system calls, as the program asked by siginterrupt(): a bit for each
+// number.
 constinit std::atomic<uint64_t> interrupting{0};
 
-// What the program thinks that this thread has blocked.
+// Which of the fault signals the program thinks to have blocked in this thread.
 constinit thread_local bool is_thought_blocked[kFaultsMax] = {};
 
-// The mask without the faults.
+// The mask without the fault signals.
 const sigset_t* without_faults(const sigset_t* mask, sigset_t* copy) {
   if (mask == nullptr) return nullptr;
   *copy = *mask;
@@ -130,8 +131,8 @@ OUTCORE_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const
 
 namespace {
 
-// A child of vfork has handlers of its own; what we know of them is its parent's. Of the faults it
-// keeps ours until it becomes another program.
+// A child of vfork has handlers of its own, but what we know about handlers is its parent's, and is
+// not changed. For the fault signals it keeps our handlers until it becomes another program.
 int set_childs_action(int signal, const struct sigaction* now, struct sigaction* before) {
   if ((signal == SIGBUS || signal == SIGSEGV) &&
       outcore::os::exchange_program_action(signal, nullptr, before))

@@ -1,6 +1,6 @@
 // Handlers and masks of signals by functions of System V and BSD, and masks of contexts: what
-// calls_signal.cc does for those of POSIX. Programs get some of these by what they are compiled
-// with: signal() is __sysv_signal() under -std=c11 with _XOPEN_SOURCE. See calls.h.
+// calls_signal.cc does for those of POSIX. How a program is compiled decides which it calls: under
+// -std=c11 with _XOPEN_SOURCE, signal() is __sysv_signal(). See calls.h.
 #include <poll.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -33,7 +33,7 @@ int change_one(int how, int number) {
   return sigaddset(&set, number) != 0 ? -1 : sigprocmask(how, &set, nullptr);
 }
 
-// BSD's masks are the first 32 signals.
+// A mask of BSD has a bit for each of the first 32 signals.
 int change_mask(int how, int mask) {
   sigset_t now, before;
   sigemptyset(&now);
@@ -47,7 +47,8 @@ int change_mask(int how, int mask) {
   return static_cast<int>(old);
 }
 
-// A context is entered by one system call that sets its mask, past every function for masks.
+// A context is entered by one system call that also sets its mask. That call is not one of the
+// functions for masks that we take over, so the fault signals are removed from the mask before.
 void let_faults_pass(const ucontext_t* context) {
   auto* const mask = const_cast<sigset_t*>(&context->uc_sigmask);
   for (const int fault : kFaultSignals)
@@ -65,7 +66,7 @@ OUTCORE_EXPORT sighandler_t ssignal(int number, sighandler_t handler) noexcept {
   return signal(number, handler);
 }
 
-// The C library keeps what signal() asks.
+// The C library would note this for its own signal(); ours needs a note of its own.
 OUTCORE_EXPORT int siginterrupt(int number, int is_interrupted) noexcept {
   struct sigaction now {};
   if (as_program::sigaction(number, nullptr, &now) != 0) return -1;
@@ -109,8 +110,8 @@ OUTCORE_EXPORT int setcontext(const ucontext_t* context) noexcept {
   return real().setcontext(context);
 }
 
-// It keeps the place that it was called from, which may be returned to several times: so it must be
-// the program's, and no frame of ours.
+// swapcontext() saves the place that it was called from, which may be returned to several times. So
+// that place must be in the program, and not in a frame of ours.
 extern "C" {
 [[gnu::used,
   gnu::visibility("hidden")]] constinit std::atomic<int (*)(ucontext_t*, const ucontext_t*)>

@@ -18,10 +18,10 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 
 namespace {
 
-// Only where system calls cannot fault by themselves.
+// Only where system calls cannot wait for an absent page.
 bool must_bounce(const void* p, size_t n) { return needs_bounce() && concerns(p, n); }
 
-// What a message is made of beside its bytes is small, or the kernel refuses it.
+// The address of a message is no longer than this, or the kernel refuses it.
 constexpr size_t kNameMax = sizeof(sockaddr_storage);
 
 bool is_ours(const void* p, size_t n) { return p != nullptr && n != 0 && concerns(p, n); }
@@ -37,7 +37,7 @@ bool must_bounce_message(const msghdr* m) {
   return false;
 }
 
-// A message with all of it in ordinary memory but its bytes, which are in one buffer.
+// A copy of a message in memory that is not managed; its bytes are in one buffer.
 class MessageCopy {
  public:
   // 0 or an errno. REQUIRES: called once, first.
@@ -46,7 +46,7 @@ class MessageCopy {
     header = theirs;
     const auto count = static_cast<int>(theirs.msg_iovlen);
     bytes_ = total_of(theirs.msg_iov, count);
-    // A longer one is sent in part, as a stream's may be; a datagram is never so long.
+    // A longer message is sent in part, which a stream may do; a datagram is never so long.
     buffer_.emplace(std::max<size_t>(bytes_, 1));
     if (!buffer_->is_there()) return ENOMEM;
     one_ = {buffer_->data(), std::min(buffer_->size(), bytes_)};
@@ -59,7 +59,7 @@ class MessageCopy {
       header.msg_name = &name_;
     }
     if (is_ours(theirs.msg_control, theirs.msg_controllen)) {
-      // Aligned, as malloc has it; large ones are refused by the kernel when they are sent.
+      // Allocated, so that it is aligned; the kernel refuses to send a large one.
       control_.reset(static_cast<std::byte*>(std::calloc(1, theirs.msg_controllen)));
       if (control_ == nullptr) return ENOBUFS;
       if (is_sent &&
@@ -70,7 +70,7 @@ class MessageCopy {
     if (is_sent && !gather(theirs.msg_iov, count, 0, buffer_->data(), one_.iov_len)) return EFAULT;
     return 0;
   }
-  // What was received goes where the program wants it. False: it cannot.
+  // Copies what was received to where the program wants it. False: it cannot be written there.
   bool give(msghdr* theirs, size_t got) {
     bool is_given = true;
     if (theirs->msg_name != nullptr) {
@@ -136,7 +136,7 @@ OUTCORE_EXPORT ssize_t sendto(int fd, const void* p, size_t n, int flags, const 
   message.msg_iov = &one;
   message.msg_iovlen = 1;
   ssize_t done = 0;
-  // A blocking stream sends all of it.
+  // A blocking stream sends all bytes.
   do {
     const ssize_t sent = sendmsg(fd, &message, flags);
     if (sent < 0) return done != 0 ? done : sent;
@@ -179,7 +179,7 @@ OUTCORE_EXPORT ssize_t __recvfrom_chk(int fd, void* p, size_t n, size_t, int fla
   return recvfrom(fd, p, n, flags, address, size);
 }
 
-// -- stdio, which hands large buffers to the kernel as they are --
+// -- stdio, which passes the program's own buffer to the kernel if it is large --
 
 namespace {
 

@@ -1,5 +1,5 @@
-// posix_spawn and what starts programs in its way: the child shares our memory, and calls nothing
-// that we see. See calls.h.
+// posix_spawn and other functions that start programs in the same way: the child shares our memory,
+// and makes no call that we see. See calls.h.
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@ using namespace outcore::preload;  // NOLINT(google-build-using-namespace): name
 
 namespace {
 
-// As the C library keeps what is to be done in the child: posix_spawn_file_actions_t points to
-// these, and has their number. Not part of its interface, so it is tried before it is believed.
+// How the C library stores what the child is to do: posix_spawn_file_actions_t points to these, and
+// has their number. This is not part of its interface, so try_layout() checks it before it is used.
 struct Action {
   enum Kind : int { kClose = 0, kDup2 = 1 };
   int kind;
@@ -39,7 +39,7 @@ bool try_layout() {
   return is_as_thought;
 }
 
-// What is copied in the child has another number there, and stays.
+// Whether the child copies the descriptor: the copy has another number, and stays open.
 bool is_copied(const posix_spawn_file_actions_t* actions, int fd) {
   static const bool is_readable = try_layout();
   if (actions == nullptr || actions->__used == 0) return false;

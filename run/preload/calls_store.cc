@@ -1,5 +1,5 @@
-// sync and its kin, lseek, and what clones or discards bytes of a file: it must have first what was
-// written through mappings. See calls.h.
+// sync and related calls, lseek, and calls that clone or discard bytes of a file: what was written
+// through mappings must be in the file before them. See calls.h.
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/fiemap.h>
@@ -36,7 +36,7 @@ bool is_stored(int fd, uint64_t offset = 0, uint64_t size_bytes = kToTheEnd) {
                       false);
 }
 
-// Of files on that device, or of all. 0 or an errno.
+// Stores what was written to the files on that device, or to all. 0 or an errno.
 int store_files(const dev_t* device) {
   return or_no_memory([&] { return Door::instance().store_files(device); }, ENOMEM);
 }
@@ -57,7 +57,7 @@ OUTCORE_EXPORT int syncfs(int fd) noexcept {
 }
 
 OUTCORE_EXPORT int sync_file_range(int fd, off64_t at, off64_t size, unsigned flags) {
-  // Zero is: to the end.
+  // Zero means to the end of the file.
   const uint64_t bytes = size == 0 ? kToTheEnd : static_cast<uint64_t>(size);
   const bool is_sane = at >= 0 && size >= 0;
   if (is_sane && !is_stored(fd, static_cast<uint64_t>(at), bytes)) return fail(EIO);
@@ -65,7 +65,7 @@ OUTCORE_EXPORT int sync_file_range(int fd, off64_t at, off64_t size, unsigned fl
 }
 
 OUTCORE_EXPORT off_t lseek(int fd, off_t at, int whence) noexcept {
-  // Where the file has bytes is the filesystem's to say, of bytes that it has.
+  // Only the filesystem knows where the file has bytes, so all bytes are stored first.
   if ((whence == SEEK_DATA || whence == SEEK_HOLE) && !is_stored(fd)) return fail(EIO);
   return real().lseek(fd, at, whence);
 }
@@ -75,7 +75,7 @@ namespace {
 
 using Call = std::function<int()>;
 
-// Bytes of the file change under `call`.
+// Makes `call`, which changes these bytes of the file.
 int change(int fd, uint64_t offset, uint64_t size_bytes, const Call& call) {
   TakenFile* file = taken(fd);
   if (file == nullptr) return call();
@@ -89,7 +89,7 @@ int clone(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size_byte
   return is_stored(from, from_at, size_bytes) ? change(to, to_at, size_bytes, call) : fail(EIO);
 }
 
-// Equal bytes come to lie in one place: they stay what they are.
+// Equal bytes of files get one place on the device. No byte changes, so it is enough to store them.
 int deduplicate(int from, const file_dedupe_range* all, const Call& call) {
   bool is_done = is_stored(from);
   for (unsigned i = 0; all != nullptr && i < all->dest_count; ++i)
@@ -97,7 +97,8 @@ int deduplicate(int from, const file_dedupe_range* all, const Call& call) {
   return is_done ? call() : fail(EIO);
 }
 
-// Reserves, frees or exchanges blocks of a file, in XFS' old words, which other filesystems know.
+// Whether the request reserves, frees or exchanges blocks of a file, by the old numbers of XFS,
+// which other filesystems know, too.
 bool moves_blocks(unsigned long request) {
   if (_IOC_TYPE(request) != 'X') return false;
   switch (_IOC_NR(request)) {
@@ -118,7 +119,7 @@ bool moves_blocks(unsigned long request) {
   }
 }
 
-// A range of a block device, as BLKDISCARD has it.
+// Makes `call`, which changes a range of a block device: its offset and size, as for BLKDISCARD.
 int change_device(int fd, const uint64_t* range, const Call& call) {
   return range == nullptr ? call() : change(fd, range[0], range[1], call);
 }
@@ -142,7 +143,7 @@ int ioctl_by(int fd, unsigned long request, void* argument, const Call& call) {
     case FS_IOC_FIEMAP:
     case FIBMAP:
       return is_stored(fd) ? call() : fail(EIO);
-    case FIFREEZE:  // whoever takes a photograph of a filesystem wants all of it
+    case FIFREEZE:  // a snapshot of a filesystem must have all bytes
     case BTRFS_IOC_SNAP_CREATE:
     case BTRFS_IOC_SNAP_CREATE_V2:
       return store_files(nullptr) == 0 ? call() : fail(EIO);
@@ -167,14 +168,14 @@ int ioctl_by(int fd, unsigned long request, void* argument, const Call& call) {
 
 namespace {
 
-// The structure of a request may hold pointers that no filter sees: what of ours they point to goes
-// back to the kernel, where an absent page would be an error.
+// The structure of a request may have pointers, which no filter sees. An absent page behind one of
+// them would be an error, so managed memory that they point to is handed back to the kernel.
 [[gnu::noinline]] void leave_what_is_named(unsigned long request, const void* argument) {
-  constexpr size_t kBytesLeast = 64;  // older requests do not say how large theirs is
+  constexpr size_t kBytesLeast = 64;  // older requests do not say how large their structure is
   constexpr unsigned kOfTerminals = 'T';
   uint64_t words[512];
   const size_t told = _IOC_SIZE(request);
-  // Of these it is a number, or its address; FIONREAD and its kin are terminals', too.
+  // Requests for terminals, also FIONREAD and similar ones, pass a number or its address.
   if (told == 0 && _IOC_TYPE(request) == kOfTerminals) return;
   const auto start = reinterpret_cast<uintptr_t>(argument);
   if (start < outcore::base::kSystemPage || start % sizeof *words != 0) return;  // it is a number

@@ -1,6 +1,7 @@
-// syscall(): a system call by its number. What the C library's functions do for the program under
-// Outcore, they do here, too; all else is the C library's own, jumped to with nothing of ours on
-// the stack (vfork by number returns twice). See calls.h.
+// syscall(): a system call by its number. Where this library takes over the C library's function
+// for a call, the call by number does the same. For all others we jump to the C library's
+// syscall(), with no frame of ours on the stack, because vfork by number returns twice. See
+// calls.h.
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
@@ -47,7 +48,7 @@ T* to(long word) {
 }
 long from(void* p) { return reinterpret_cast<long>(p); }
 
-// The words of one call.
+// The arguments of one call.
 struct Words {
   long a, b, c, d, e, f;
 };
@@ -56,7 +57,7 @@ int as_int(long word) { return static_cast<int>(word); }
 unsigned as_unsigned(long word) { return static_cast<unsigned>(word); }
 size_t as_size(long word) { return static_cast<size_t>(word); }
 
-// Anonymous memory by number is an allocator's own.
+// Anonymous memory that is mapped by number is an allocator's own, and left to the kernel.
 long map_memory(const Words& w) {
   const int flags = as_int(w.d);
   if ((flags & MAP_ANONYMOUS) != 0 && (flags & MAP_FIXED) == 0)
@@ -78,7 +79,7 @@ long set_mask(const Words& w) {
   return result;
 }
 
-// As the kernel has it: the C library's puts a function of its own in `restorer`.
+// The kernel's struct sigaction. The C library puts a function of its own in `restorer`.
 struct KernelsAction {
   void (*handler)(int);
   unsigned long flags;
@@ -267,7 +268,8 @@ long on_file(long number, const Words& w) {
   }
 }
 
-// To a thread, or with what goes along; the C library's functions fill that in otherwise.
+// Sends a signal to a thread, or with a siginfo. By number, because the C library's functions would
+// fill in another siginfo.
 long send_signal(long number, const Words& w) {
   const bool has_thread = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
   const long whom = has_thread ? w.b : w.a;
@@ -300,7 +302,7 @@ long on_process(long number, const Words& w) {
     case SYS_prctl:
       return prctl(as_int(w.a), w.b, w.c, w.d, w.e);
     case SYS_seccomp:
-      // Others only ask; and where there is no filter it does nothing.
+      // Other operations only ask, and without a filter the call does nothing.
       if (as_unsigned(w.a) == SECCOMP_SET_MODE_FILTER && w.c != 0)
         return into_sandbox({number, w.a, w.b, w.c, w.d, w.e});
       return real().syscall(number, w.a, w.b, w.c);
@@ -346,7 +348,7 @@ bool is_answered_call(long number) {
 
 }  // namespace outcore::preload
 
-// The arguments lie where the called function expects them.
+// The arguments are already in the registers in which the called function expects them.
 asm(R"(
   .text
   .globl syscall

@@ -1,4 +1,4 @@
-// Threads of the program, and what it wants called at fork. See calls.h.
+// Threads of the program, and its handlers for fork(). See calls.h.
 #include <pthread.h>
 #include <threads.h>
 
@@ -24,21 +24,22 @@ bool has_program_threads() { return has_threads.load(std::memory_order_acquire);
 
 namespace {
 
-// What a thread of the program begins with, where its faults will be its own.
+// What a thread of the program begins with, where it may have to answer its own faults.
 template <typename Function>
 struct Start {
   Function function;
   void* argument;
 };
 
-// No destructor runs here when the thread is unwound.
+// Nothing here has a destructor that would run when the thread is unwound.
 template <typename Result, typename Function>
 Result begin_thread(void* given) {
   auto* const start = static_cast<Start<Function>*>(given);
   const Function function = start->function;
   void* const argument = start->argument;
   delete start;
-  // The C library may have given it a mask, and its creator may not have known of us yet.
+  // Its mask may block these signals: the C library may have set it, or it comes from a creator
+  // that set its own before we kept them unblocked.
   if (!are_all_restricted()) {
     let_faults_come();
     AltStack::provide();
@@ -46,7 +47,7 @@ Result begin_thread(void* given) {
   return function(argument);
 }
 
-// nullptr: the thread begins as it is.
+// nullptr: the thread begins in the program's function, without ours.
 template <typename Function>
 Start<Function>* new_start(Function function, void* argument) {
   if (is_inside() || !Window::is_offered() || are_all_restricted() || is_borrowing())
@@ -76,7 +77,7 @@ OUTCORE_EXPORT int thrd_create(thrd_t* thread, thrd_start_t start, void* argumen
   return result;
 }
 
-// Ours are the first: so they are the last before fork(), and the first after it.
+// Our handlers are registered first: so they are called last before fork(), and first after it.
 OUTCORE_EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void),
                                      void (*child)(void), void* library) {
   if (!is_inside()) prepare_fork();

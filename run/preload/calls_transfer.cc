@@ -1,4 +1,4 @@
-// read, write and their kin. See calls.h.
+// read, write and related calls. See calls.h.
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr off_t kHere = -1;  // at the descriptor's own position
 
-// One transfer: the list of buffers, and the real call on another list in its place.
+// One transfer: its list of buffers, and the real call, which may get another list in its place.
 struct Transfer {
   int fd = -1;
   const iovec* list = nullptr;
@@ -49,8 +49,9 @@ bool must_bounce(const Transfer& t, const TakenFile* file) {
   return flags >= 0 && (flags & O_DIRECT) != 0 && !t.is_write;
 }
 
-// In pieces, through memory that is not ours. A short piece ends it, as the real call would end; so
-// does any piece where no more may come.
+// Transfers in pieces, through memory that is not managed. A short piece ends the transfer, as the
+// real call would end. So does the first piece of a read from anything but a file, because no more
+// bytes may come.
 ssize_t bounce(const Transfer& t) {
   const size_t total = total_of(t.list, t.count);
   Bounce buffer(std::max<size_t>(total, 1));
@@ -74,7 +75,7 @@ ssize_t bounce(const Transfer& t) {
   return static_cast<ssize_t>(done);
 }
 
-// Where a transfer begins. What is appended goes to the end whatever offset is given: Linux does so
+// Where a transfer begins. Bytes are appended at the end whatever offset is given: Linux does so
 // with pwrite, too.
 uint64_t position_of(int fd, off_t offset, bool is_write, int flags = 0) {
   constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, Linux 6.9
@@ -94,8 +95,8 @@ ssize_t carry_out(Transfer t) {
     const uint64_t at = position_of(t.fd, t.offset, false);
     if (Door::instance().before_read(*file, at, total_of(t.list, t.count)) != 0) return fail(EIO);
   }
-  // The position is asked under the lock: writers of this process come one after the other. What is
-  // ours was copied before: a touch of it may have to wait.
+  // The position is looked up under the lock, so that writers of this process come one after the
+  // other. Managed buffers were copied before, because a touch of them may have to wait.
   const auto change = [file, fd = t.fd, flags = t.flags, call = t.call](const iovec* list,
                                                                         int count, off_t offset) {
     return change_file(
@@ -103,7 +104,7 @@ ssize_t carry_out(Transfer t) {
         [&] { return call(list, count, offset); });
   };
   if (file != nullptr && t.is_write) {
-    ::pthread_testcancel();  // a cancellation point, which the call itself will not be
+    ::pthread_testcancel();  // here, because the call itself will be no cancellation point
     t.call = change;
   }
   return is_bounced ? bounce(t) : t.call(t.list, t.count, t.offset);
@@ -113,13 +114,13 @@ ssize_t run(const Transfer& t) {
   return or_no_memory([&] { return carry_out(t); }, -1);
 }
 
-// Inlined, as g++ takes a buffer that is to be read into for one that is read here.
+// Inlined, because g++ would think that a buffer which read() is to fill is read here.
 [[gnu::always_inline]] inline bool is_plain(int fd, const void* p, size_t n) {
   return !Door::is_any_taken() || is_inside() ||
          (DescriptorTable::file_of(fd) == nullptr && !concerns(p, n));
 }
 
-// What is no list the kernel refuses.
+// An invalid list is left to the kernel, which refuses it.
 bool is_plain_list(int fd, const iovec* list, int count) {
   if (count < 0 || count > IOV_MAX) return true;
   if (!Door::is_any_taken() || is_inside()) return true;
@@ -214,7 +215,7 @@ OUTCORE_ALIAS(ssize_t, pwritev64, (int, const iovec*, int, off_t), pwritev);
 
 namespace {
 
-// From one descriptor to another, within the kernel.
+// Transfers from one descriptor to another, within the kernel.
 template <typename Call>
 ssize_t between(int from, const off_t* from_at, int to, const off_t* to_at, size_t n,
                 const Call& call) {
@@ -231,7 +232,8 @@ ssize_t between(int from, const off_t* from_at, int to, const off_t* to_at, size
       *target, [&] { return position_of(to, to_at == nullptr ? kHere : *to_at, true); }, n, call);
 }
 
-// An offset where the kernel may always reach it: within the calls below what is absent stays so.
+// A copy of the program's offset that the kernel can always reach: during the calls below, an
+// absent page would stay absent.
 class Offset {
  public:
   explicit Offset(off_t* theirs) : theirs_(theirs), own_(theirs == nullptr ? 0 : *theirs) {}
@@ -273,7 +275,7 @@ OUTCORE_EXPORT ssize_t copy_file_range(int from, off_t* from_at, int to, off_t* 
 
 namespace {
 
-// Two descriptors of ours, for as long as the program may be waiting.
+// A pipe of ours, which exists as long as the program may be waiting.
 struct SparePipe {
   int ends[2] = {-1, -1};
   SparePipe() {
@@ -290,8 +292,9 @@ struct SparePipe {
   SparePipe& operator=(const SparePipe&) = delete;
 };
 
-// Waits until a pipe has bytes, or nobody writes to it any more, as splice() would: tee() leaves
-// them there. 0, or -1 and errno. A cancellation point, as splice() is.
+// Waits, as splice() would, until a pipe has bytes or nobody writes to it any more. It does so by
+// tee(), which leaves the bytes in the pipe. 0, or -1 and errno. A cancellation point, as splice()
+// is.
 int wait_for_bytes(int pipe) {
   const SparePipe spare;
   if (spare.ends[1] < 0) {  // no descriptor is left
@@ -304,7 +307,7 @@ int wait_for_bytes(int pipe) {
 
 }  // namespace
 
-// A pipe may stay empty for ever: it is waited for before a lock is held.
+// A pipe may stay empty for ever, so we wait for its bytes before anything is locked.
 OUTCORE_EXPORT ssize_t splice(int from, off_t* from_at, int to, off_t* to_at, size_t n,
                               unsigned flags) {
   if (is_plain_pair(to, from)) return real().splice(from, from_at, to, to_at, n, flags);

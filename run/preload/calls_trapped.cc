@@ -1,6 +1,6 @@
 // System calls that point into the window and were made by another instruction than ours: raw ones,
-// and those that the C library makes inside of itself. SIGSYS comes in their place; here they are
-// carried out as the program meant them. See window.h, calls.h.
+// and those that the C library makes inside of itself. The kernel sends SIGSYS instead of making
+// them; here they are carried out as the program meant them. See window.h, calls.h.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -39,9 +39,10 @@ constexpr int kTouchesMax = 64;
 // -- the program's own handler --
 
 ProgramAction program_action;
-outcore::os::ProcessLock changing;  // of it, with signals blocked
+outcore::os::ProcessLock changing;  // guards it; locked with signals blocked
 
-// The default, or what ignores a call that another filter has trapped.
+// Ends the process by the default of SIGSYS; also if the program ignores the signal and another
+// filter has trapped a call, which cannot be ignored.
 void end_by_trap() {
   LastStore::run(LastStore::What::kStoreAndRetire);
   struct sigaction fresh {};
@@ -50,10 +51,10 @@ void end_by_trap() {
   ::syscall(SYS_tgkill, ::getpid(), ::gettid(), SIGSYS);
 }
 
-// None of ours: another filter's trap, or sent by somebody.
+// A SIGSYS that is not for us: another filter has trapped a call, or somebody has sent the signal.
 void pass_on(int signal, siginfo_t* info, void* context) {
   const bool is_sent = info->si_code <= 0;
-  if (is_sent && is_inside()) {  // for later, or for another thread
+  if (is_sent && is_inside()) {  // it comes later, or to another thread
     sigset_t only;
     sigemptyset(&only);
     sigaddset(&only, signal);
@@ -68,9 +69,9 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 
 // -- a call within the same call --
 
-// What is being carried out by this thread: the C library may be called for it with arguments of
-// the program's, and is then trapped itself. That call goes to the kernel as it is. A frame tells:
-// who has left the handler by a jump calls from above it.
+// The call that this thread is carrying out. For it the C library may be called with arguments of
+// the program, and that call is then trapped, too: it goes to the kernel as it is. `frame` shows
+// whether a call is such a one: a program that has left the handler by a jump calls from above it.
 struct Current {
   uintptr_t frame = 0;
   long number = -1;
@@ -102,8 +103,9 @@ class Carrying {
 
 // -- calls that may wait --
 
-// As it was when the call was trapped. The C library lets a thread be cancelled anywhere within a
-// call that waits; in what we do around it the thread must not be.
+// The thread's cancellation type when the call was trapped. The C library lets a thread be
+// cancelled anywhere within a call that waits; in our code around the call it must not be
+// cancelled.
 constinit thread_local int cancel_type = PTHREAD_CANCEL_DEFERRED;
 
 long call_and_wait(long number, const Words& words) {
@@ -115,14 +117,15 @@ long call_and_wait(long number, const Words& words) {
   return result;
 }
 
-// -- futexes: their address is their name, so they stay where they are --
+// -- futexes, which are known by their address, so they are not copied --
 
 bool is_ours(long word) {
   const auto* p = reinterpret_cast<const void*>(word);
   return Window::covers(p, 1) && concerns(p, sizeof(uint32_t));
 }
 
-// The page is there now, if only for a moment. `is_write`: as for a write, where that is allowed.
+// Brings the page in, if only for a moment. `is_write`: as a write does, where the mapping allows
+// it. False: the page cannot be read.
 bool touch(long word, bool is_write) {
   if (!is_ours(word)) return true;
   auto* const p = reinterpret_cast<std::byte*>(word);
@@ -161,7 +164,7 @@ int64_t now_of(clockid_t clock) {
 constexpr int kLockPi2 = 13;       // Linux 5.14
 constexpr long kFutexWaitV = 449;  // Linux 5.16
 
-// The end of a limit by that clock; -1: none. nullopt: it is no time.
+// When a time limit ends, by that clock; -1: there is no limit. nullopt: the limit is invalid.
 std::optional<int64_t> end_of(const timespec* limit, bool is_relative, clockid_t clock) {
   if (limit == nullptr) return -1;
   if (limit->tv_sec < 0 || limit->tv_nsec < 0 || limit->tv_nsec >= kSecondNs) return std::nullopt;
@@ -169,9 +172,10 @@ std::optional<int64_t> end_of(const timespec* limit, bool is_relative, clockid_t
          (is_relative ? now_of(clock) : 0);
 }
 
-// Calls `wait(until)` again and again, for a slice of time each, until it is not by its end that it
-// returns, or the limit is reached: others may wake it by another name of the same word, once its
-// file is the kernel's again, or its frames are others. So it looks at the word every now and then.
+// Calls `wait(until)` again and again, for a slice of time each, until it returns for another
+// reason than the end of its slice, or the limit is reached. So the word is looked at every now and
+// then: others may wake it by another name of the same word, once its file is the kernel's again,
+// or its page is in another frame.
 template <typename Wait>
 long wait_in_slices(clockid_t clock, int64_t end_ns, const Wait& wait) {
   for (;;) {
@@ -184,8 +188,8 @@ long wait_in_slices(clockid_t clock, int64_t end_ns, const Wait& wait) {
   }
 }
 
-// A wait without a limit goes on after a signal whose handler has SA_RESTART; the kernel's with a
-// limit does not, but for this one.
+// A wait without a limit goes on after a signal whose handler has SA_RESTART. The kernel's waits
+// with a limit, as our slices have, do not go on, except for futex_waitv.
 long wait_as_if_for_ever(const Words& given) {
   struct {
     uint64_t value, address;
@@ -199,7 +203,7 @@ long wait_as_if_for_ever(const Words& given) {
   });
 }
 
-// By slices with absolute ends. `is_wall`: of the wall's clock.
+// Makes the call in slices with absolute ends. `is_wall`: by CLOCK_REALTIME.
 long call_in_slices(const Words& given, bool is_relative, bool is_wall, const timespec* limit) {
   const clockid_t clock = is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC;
   const std::optional<int64_t> end_ns = end_of(limit, is_relative, clock);
@@ -216,7 +220,8 @@ long call_in_slices(const Words& given, bool is_relative, bool is_wall, const ti
   });
 }
 
-// Of a word that other processes share. None: it waits for nobody, or stays with its word.
+// Waits on a word that other processes share. None: the command waits for nobody, or its wait stays
+// with its word.
 std::optional<long> wait_shared(const Words& given, int command, const timespec* limit) {
   const bool is_by_wall = (given[1] & FUTEX_CLOCK_REALTIME) != 0;
   if (is_one_of(command, {FUTEX_LOCK_PI, kLockPi2}))
@@ -258,13 +263,13 @@ bool has_futex(const CallShape& shape) {
 }
 
 // Whether the handler runs on the stack of the call: then the frame of the signal, which must stay
-// as it is, lies right below what the function has there.
+// as it is, lies right below the data of the function that made the call.
 bool is_right_below(long long stack, const ucontext_t* frame) {
   constexpr uintptr_t kFrameMax = 64 << 10;  // of a signal: with AMX 11 KiB
   return static_cast<uintptr_t>(stack) - reinterpret_cast<uintptr_t>(frame) < kFrameMax;
 }
 
-// The answer, or -errno. None: the call is the kernel's as it is.
+// The answer, or -errno. None: the call goes to the kernel as it is.
 std::optional<long> carry_out(long number, const Words& given, ucontext_t* context) {
   OC_CHECK(context != nullptr);
   const CallShape& shape = shape_of(number);
@@ -334,7 +339,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
     ::pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
     const Words words = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                          registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
-    // Not yet ready: another process has told this one an address.
+    // The window may not be ready yet: another process has passed an address of it to this one.
     const bool can_call = Window::is_ready() || Window::instance().prepare();
     const std::optional<long> answer =
         can_call ? carry_out(info->si_syscall, words, frame) : std::optional<long>(-EFAULT);
@@ -346,7 +351,7 @@ void on_trap(int signal, siginfo_t* info, void* context) {
       Window::call_anew(info->si_syscall, registers);
     ::pthread_setcanceltype(cancel_type, &ignored);
     cancel_type = before;
-    // What the call, or a handler meanwhile, has blocked stays so.
+    // Signals that the call, or a handler meanwhile, has blocked stay blocked.
     sigset_t now;
     real().pthread_sigmask(SIG_BLOCK, nullptr, &now);
     std::memcpy(&frame->uc_sigmask, &now, sizeof(uint64_t));

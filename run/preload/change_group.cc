@@ -27,7 +27,7 @@ int ChangeGroup::watch(const char* path) {
 
 void ChangeGroup::end(const char* path) {
   if (group_ < 0) return;
-  // Refused where the file was not watched.
+  // The kernel refuses this if the file was not watched.
   static_cast<void>(
       ::fanotify_mark(group_, FAN_MARK_REMOVE | FAN_MARK_INODE, FAN_MODIFY, AT_FDCWD, path));
 }
@@ -46,7 +46,7 @@ ChangeGroup::Heard ChangeGroup::next(Identity* changed) {
   if (group_ < 0) return Heard::kNothing;
   alignas(fanotify_event_metadata) char event[sizeof(fanotify_event_metadata)];
   const ssize_t bytes = real().read(group_, event, sizeof event);
-  // Of an event that cannot be told, for want of a descriptor or memory, nothing is left.
+  // An event that the kernel cannot report, because it has no descriptor or memory for it, is lost.
   if (bytes < 0) return errno == EAGAIN || errno == EINTR ? Heard::kNothing : Heard::kAny;
   OC_ASSERT(bytes == sizeof event);
   const auto* e = reinterpret_cast<const fanotify_event_metadata*>(event);
@@ -55,7 +55,7 @@ ChangeGroup::Heard ChangeGroup::next(Identity* changed) {
   const bool is_known = !is_own && e->fd >= 0 && ::fstat(e->fd, &about) == 0;
   if (e->fd >= 0) real().close(e->fd);
   if (is_own) return Heard::kOwn;
-  if (!is_known) return Heard::kAny;  // there were too many, for one
+  if (!is_known) return Heard::kAny;  // for example, there were too many
   *changed = identity_of(about);
   return Heard::kFile;
 }

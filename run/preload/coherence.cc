@@ -17,7 +17,7 @@ namespace {
 
 std::string explain(int error) { return ::strerrordesc_np(-error); }
 
-// Nobody may write it while we have it, or we hear of it.
+// Sees to it that nobody writes the file while it is taken, or that we hear of it, where possible.
 std::string hold_read_only(TakenFile& file) {
   const int result = Watch::instance().watch(file, Watch::For::kWrites);
   if (result == 0) {
@@ -57,7 +57,7 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
   if (use.is_in_stdio) return "the program also reads or writes it by stdio, which nobody sees";
   if (use.has_later_writes) return "the program has set up io_uring or aio, which nobody sees";
   if (use.kernel_mappings != 0) return "the program has another mapping of it, left to the kernel";
-  // First the watch, then the look: whoever comes in between is heard of.
+  // The watch begins before the look at who has it open: so we hear of those who open it between.
   const int watched = Watch::instance().watch(file, Watch::For::kOpens);
   if (file.is_named) {
     file.remark = "named by --map: who else has it open is not asked";
@@ -82,7 +82,7 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
 
 std::string keep_coherent(TakenFile& file, const std::byte* address, bool is_writable_mapping,
                           bool is_first, const IsOurs& is_ours) {
-  if (file.identity.device == ~uint64_t{0}) {  // a block device, which is named
+  if (file.identity.device == ~uint64_t{0}) {  // a block device, which --map names
     if (const Status s = Watch::instance().start(); !s && file.is_open_for_writing)
       return "nobody would hear of child processes that use it (" + s.message() + ")";
     file.is_writable = file.is_open_for_writing;

@@ -25,17 +25,17 @@ constexpr int kDeadly[] = {SIGHUP,  SIGINT,    SIGQUIT, SIGILL,  SIGTRAP, SIGABR
 
 constexpr int kSignalsMax = 65;
 
-// What the kernel has for a signal is ours where a bit is set: instead of the default, or of a
-// handler of the program's that is to run once and leave the default behind.
+// Where a bit is set, the kernel has a handler of ours for the signal: instead of the default
+// (`caught`), or of a handler of the program that is to run once and leave the default behind.
 constinit std::atomic<uint64_t> caught{0}, once{0};
 constinit std::atomic<bool> is_active{false};
-os::ProcessLock changing;  // of all of this, with signals blocked
+os::ProcessLock changing;  // guards all of this; locked with signals blocked
 struct sigaction programs_once[kSignalsMax];
 
 uint64_t bit_of(int signal) { return uint64_t{1} << (signal - 1); }
 
 bool is_deadly(int signal) {
-  // The highest are left for the cut (os/thread_stop) and for leases (listener.cc).
+  // The highest signals are left for the cut (os/thread_stop) and for leases (listener.cc).
   if (signal >= SIGRTMIN && signal < SIGRTMAX - 8) return true;
   for (const int deadly : kDeadly)
     if (deadly == signal) return true;
@@ -46,7 +46,7 @@ bool is_default(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
 }
 
-// The default happens, here and now.
+// Lets the default of the signal happen now, in this thread.
 void end_by(int signal) {
   struct sigaction fresh {};
   fresh.sa_handler = SIG_DFL;
@@ -74,7 +74,7 @@ void put_ours(int signal) {
   if (real().sigaction(signal, &ours, nullptr) == 0) caught.fetch_or(bit_of(signal));
 }
 
-// SA_RESETHAND: the default is in force before the handler begins.
+// With SA_RESETHAND the default is in force before the handler begins, so ours is put there first.
 void on_once(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   struct sigaction action {};
@@ -92,7 +92,7 @@ void on_once(int signal, siginfo_t* info, void* context) {
     action.sa_handler(signal);
 }
 
-// What the program has set, as it sees it. 0 or -1.
+// Finds what the program has set for the signal, as it sees it. 0, or -1 and errno.
 int look_up(int signal, struct sigaction* found) {
   *found = {};
   if ((caught.load() & bit_of(signal)) != 0) return 0;
@@ -111,7 +111,7 @@ int put_once(int signal, const struct sigaction& now) {
   return result;
 }
 
-// REQUIRES: `changing`.
+// REQUIRES: `changing` is locked.
 int set(int signal, const struct sigaction& now) {
   if (is_default(now)) {
     if ((caught.load() & bit_of(signal)) == 0) put_ours(signal);
@@ -155,7 +155,8 @@ bool DeadlySignals::exchange(int signal, const struct sigaction* now, struct sig
 
 namespace {
 
-// The process has it, and no thread yet: sigpending() tells of blocked ones only.
+// Whether the process has the signal, and no thread has it yet. sigpending() does not say that: it
+// reports blocked signals only.
 bool is_pending(int signal) {
   constexpr char kName[] = "\nShdPnd:\t";
   char text[4096];
@@ -171,15 +172,16 @@ bool is_pending(int signal) {
 
 }  // namespace
 
-// Our handler would run in whichever thread the kernel chooses, and the sender go on meanwhile.
+// Everything is stored before the signal is sent: our handler would run in whichever thread the
+// kernel chooses, and the sender would go on meanwhile.
 DeadlySignals::Sending::Sending(int signal, bool has_no_other_taker) {
   if (!is_active.load(std::memory_order_acquire) || signal <= 0 || signal >= kSignalsMax ||
       (caught.load() & bit_of(signal)) == 0 || is_inside() ||
       (signal == SIGSYS && Window::is_ready()) ||  // its handler must stay
       Door::instance().is_of_another_process())
     return;
-  // Blocked here, it waits until it is unblocked, or is another thread's: as a rule one's that
-  // waits for it.
+  // If this thread blocks the signal, it stays pending until it is unblocked, or another thread
+  // gets it: usually one that waits for it.
   sigset_t blocked;
   sigemptyset(&blocked);
   real().pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
@@ -196,8 +198,9 @@ DeadlySignals::Sending::Sending(int signal, bool has_no_other_taker) {
   if (make_default()) signal_ = signal;
   locked_.reset();
   if (signal_ != 0 && has_no_other_taker && Heap::is_used()) {
-    // Not under the lock: the thread that stores needs the door's, and who forks has that one while
-    // it waits for ours. From here on the signal ends the process, whoever makes it caught again.
+    // Not under `changing`: the thread that stores needs the door's lock, and a thread that forks
+    // has locked that one while it waits for ours. From here on the signal ends the process, even
+    // if another thread has made it caught again.
     LastStore::run(LastStore::What::kStoreAndRetire);
     locked_.emplace(changing);
     real().sigaction(signal, &fresh, nullptr);
@@ -210,13 +213,13 @@ DeadlySignals::Sending::Sending(int signal, bool has_no_other_taker) {
 DeadlySignals::Sending::~Sending() {
   if (signal_ == 0) return;
   const int saved_errno = errno;
-  if (locked_.has_value()) {  // nothing but a debugger lets it return
+  if (locked_.has_value()) {  // only a debugger lets the call return
     end_by(signal_);
     locked_.reset();
     block_.reset();
   }
-  // The process goes on, so the thread that waits for the signal is about to have it. Until then it
-  // is pending, and this thread would get it by any change of its mask.
+  // The process goes on, so the thread that waits for the signal is about to get it. Until then it
+  // is pending, and a change of this thread's mask could deliver it here.
   constexpr uint64_t kPatienceNs = 1'000'000'000;
   const uint64_t begin_ns = os::now_ns();
   while (is_pending(signal_) && os::now_ns() - begin_ns < kPatienceNs) os::yield();

@@ -8,7 +8,7 @@ namespace {
 
 std::atomic<TakenFile*> file[DescriptorTable::kDescriptorsMax];
 std::atomic<uint64_t> stdio_marks[DescriptorTable::kDescriptorsMax / 64];
-std::atomic<int> file_end{0};  // no descriptor from here on is of a taken file
+std::atomic<int> file_end{0};  // no descriptor from here on belongs to a taken file
 
 bool is_inside_table(int fd) { return fd >= 0 && fd < DescriptorTable::kDescriptorsMax; }
 

@@ -1,4 +1,4 @@
-// What a program says of its mappings and asks about them: msync, madvise, mincore. See door.h.
+// What a program asks for its mappings, and about them: msync, madvise, mincore. See door.h.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ bool is_locked(const Mapping& m, uint64_t from, uint64_t to) {
 
 int Door::sync(std::byte* address, uint64_t size_bytes, int flags) {
   int result = 0;
-  std::vector<std::shared_ptr<Store>> stores;  // synced when the door's lock is free again
+  std::vector<std::shared_ptr<Store>> stores;  // synced after the door is unlocked again
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
     if ((flags & MS_INVALIDATE) != 0 && is_locked(m, from, to)) result = EBUSY;
     if ((flags & MS_SYNC) == 0) return;
@@ -106,7 +106,7 @@ int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
       if ((m.protection & (advice == MADV_POPULATE_READ ? PROT_READ : PROT_WRITE)) == 0)
         return EINVAL;
       return fill_pages(*runtime_->engine, view, first, end);
-    case MADV_DONTNEED:  // of a file: its bytes are kept
+    case MADV_DONTNEED:  // the bytes of a file are kept
       return advise_pages(*runtime_->engine, view, first, end, MADV_PAGEOUT);
     case MADV_REMOVE:
       return m.may_write ? punch(m, m.offset + from, to - from) : EACCES;
@@ -158,7 +158,7 @@ void Door::look_up_residency(const std::byte* address, uint64_t size_bytes, unsi
       }
       const auto state =
           m.region->cache->words[(view.offset + at) / view.page_bytes].load().state();
-      // Being filled counts: whoever waited for it may have gone on already.
+      // A page that is being filled counts: a thread that waited for it may have gone on already.
       const bool is_there =
           state != region::PageState::kAbsent && state != region::PageState::kFailed;
       states[static_cast<uint64_t>(m.address + at - address) / kSystemPage] = is_there ? 1 : 0;

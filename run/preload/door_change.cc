@@ -57,7 +57,7 @@ void Door::for_each_part(const std::byte* address, uint64_t size_bytes,
   }
 }
 
-// Ends a whole mapping of ours: its bytes are stored, its addresses are free for something else.
+// Ends a whole mapping of ours: its bytes are stored, and its addresses are free for another use.
 Status Door::unmap(TakenFile& file, Mapping& mapping) {
   OC_CHECK(mapping.file == &file && mapping.region != nullptr);
   const bool is_last = file.mappings.size() == 1;
@@ -81,13 +81,13 @@ void Door::forget(TakenFile& file, Mapping& mapping) {
   file.mappings.erase(mapping.address);
 }
 
-// Bytes [from, to) of a mapping are no more.
+// Ends bytes [from, to) of a mapping. If from == to, it is divided there, and loses nothing.
 int Door::cut(Mapping& mapping, uint64_t from, uint64_t to,
               const std::function<void(std::byte*, uint64_t)>& between) {
   OC_CHECK(mapping.file != nullptr && from <= to && to <= mapping.size_bytes);
   OC_ASSERT(to != 0 && from != mapping.size_bytes);
   TakenFile& file = *mapping.file;
-  // Where pages are closed by mprotect the frames know the mapping as a whole.
+  // With delivery by mprotect the frames know the mapping only as a whole.
   if (!mapping.locks.empty() || mapping.region->cache->delivery == Delivery::kMprotect)
     return EBUSY;
   std::unique_ptr<Region::Impl> right;
@@ -141,7 +141,8 @@ int Door::release(std::byte* address, uint64_t size_bytes,
     }
     const int result = cut(*m, from, to, between);
     if (result == 0) continue;
-    // Too small a part for our pages, or locked: the kernel has it from now on.
+    // The part does not consist of whole pages of ours, or it is locked: the file becomes the
+    // kernel's.
     if (!hand_back_locked(file, "it was unmapped in parts that pages do not allow")) return EIO;
   }
   return 0;
@@ -162,7 +163,7 @@ int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
     Mapping* m = mapping_at(at);
     std::byte* next =
         m == nullptr || m->address > end ? address + size_bytes : std::max(at, m->address);
-    if (next > at) {  // none of ours
+    if (next > at) {  // not ours
       const auto bytes = static_cast<size_t>(next - at);
       if (real().mprotect(at, bytes, protection) != 0) return errno;
       at = next;
@@ -204,7 +205,7 @@ int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
   return 0;
 }
 
-// The mapping begins elsewhere from now on, with other addresses for the same bytes.
+// Moves the mapping: the same bytes get other addresses.
 void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new_address) {
   OC_ASSERT(mapping.file != nullptr && new_bytes != 0);
   TakenFile& file = *mapping.file;
@@ -222,7 +223,8 @@ void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new
   made.address = static_cast<std::byte*>(place);
   std::byte* const old_address = mapping.address;
   const uint64_t old_bytes = mapping.size_bytes;
-  // The file stays open: the new mapping is made with the old one's leave.
+  // The file is not closed in between, which would end its watch: what made the old mapping
+  // possible holds for the new one.
   const bool is_last = file.mappings.size() == 1;
   if (is_last) add_ended(file);
   if (const Status s = runtime_->unmap(*mapping.region, false); !s.ok()) {
@@ -265,7 +267,7 @@ void* Door::remap(std::byte* address, uint64_t old_bytes, uint64_t new_bytes, in
         return address;
     }
   }
-  // What we cannot do as the kernel would, the kernel does.
+  // The kernel does what we cannot do in the same way.
   const std::byte* end = address + std::max<uint64_t>(old_bytes, 1);
   for (Mapping* part = mapping_at(address); part != nullptr && part->address < end;
        part = mapping_at(address))
@@ -282,7 +284,8 @@ int Door::lock_range(const std::byte* address, uint64_t size_bytes) {
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t, uint64_t) {
     is_some_shared = is_some_shared || m.region->cache->shared != nullptr;
   });
-  // What a buffer's limit is for many the kernel locks for one, as far as it may.
+  // The limit of a buffer is for all of its members, so what one of them locks is not pinned in it:
+  // the kernel locks it for this one, as far as it may.
   if (is_some_shared)
     result = leave(address, size_bytes, "the program locks it, and others share it");
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
@@ -309,7 +312,7 @@ void Door::unlock_range(const std::byte* address, uint64_t size_bytes) {
         rest.push_back(l);
         continue;
       }
-      // What is outside of the range stays.
+      // What is outside of the range stays pinned.
       static_cast<void>(runtime_->engine->unpin(*m.region->view, m.address + std::max(l.from, from),
                                                 std::min(l.to, to) - std::max(l.from, from)));
       if (l.from < from) rest.push_back({l.from, from});

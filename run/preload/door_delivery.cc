@@ -1,4 +1,4 @@
-// How faults of the program's mappings are delivered. See door.h, window.h.
+// How faults on the program's mappings are delivered. See door.h, window.h.
 #include <utility>
 
 #include "core/base/assert.h"
@@ -10,7 +10,7 @@
 
 namespace outcore::preload {
 
-// kAuto: as the runtime has it, or as the file's other mappings have it.
+// The delivery for a new mapping. kAuto: that of the runtime, or of the file's other mappings.
 Delivery Door::delivery_for(TakenFile& file, const NewMapping& made) {
   OC_CHECK(runtime_ != nullptr && made.address != nullptr);
   const bool has_messages = runtime_->kernel.has_messages;
@@ -21,8 +21,8 @@ Delivery Door::delivery_for(TakenFile& file, const NewMapping& made) {
     return otherwise;
   }
   const bool is_there = Window::covers(made.address, made.size_bytes);
-  // Outside of the window a call on an absent page would fail: with messages it does not, or the
-  // mapping stays the kernel's.
+  // Outside of the window, in-thread, a system call on an absent page would fail. With messages it
+  // does not; where they cannot be had, the mapping stays the kernel's.
   if (file.cache() != nullptr)
     return file.cache()->delivery == Delivery::kInThread && !is_there ? otherwise : Delivery::kAuto;
   std::string why;
@@ -47,7 +47,7 @@ void Door::tell_delivery(const std::string& why) {
     say("faults by messages, where they can be had" + (why.empty() ? "" : ": " + why));
 }
 
-// Those of this process that `is_meant` says. REQUIRES: the lock is held.
+// Hands back the files of this process for which `is_meant` is true. REQUIRES: `lock_` is locked.
 template <typename IsMeant>
 void Door::leave_locked(const char* why, const IsMeant& is_meant) {
   for (const auto& [identity, file] : files_)

@@ -28,7 +28,7 @@ using base::kSystemPage;
 using base::round_up;
 using paging::PageCache;
 
-// What the kernel would say of a file whose bytes could not be stored.
+// The errno that the kernel would give for a file whose bytes could not be stored.
 int as_errno(const Status& s) {
   return s.ok() || s.code() == ENOSPC || s.code() == EDQUOT ? s.code() : EIO;
 }
@@ -38,7 +38,7 @@ bool Door::mark_descriptors(TakenFile& file) {
                                  [&](int fd) { DescriptorTable::set_file(fd, &file); });
 }
 
-// What does not fit would push out what came before it. Locked pages all stay, or cannot be had.
+// What does not fit would evict what was filled before it. Locked pages all stay, or are refused.
 void Door::populate(Mapping& mapping) {
   paging::Engine& engine = *runtime_->engine;
   region::View& view = *mapping.region->view;
@@ -55,7 +55,7 @@ void Door::add_ended(TakenFile& file) {
   file.ended += cache->counters.sum();
 }
 
-// No mapping of it is left. While the program has a descriptor of it ours stay open.
+// No mapping of the file is left. Our descriptors of it stay open while the program has one.
 void Door::close_file(TakenFile& file) {
   OC_CHECK(file.mappings.empty());
   Watch::instance().end(file);
@@ -128,7 +128,7 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
   const auto once = [&] {
     is_changed = true;
     written = change();
-    // By the page cache, where a direct read would wait until it is on the device.
+    // To be read from the kernel's page cache: a direct read would wait for the device to have it.
     if (file.store == nullptr || file.mappings.empty()) return;
     file.store->note_cached(offset, size_bytes);
     for (const auto& [fd, store] : file.old) store->note_cached(offset, size_bytes);
@@ -136,11 +136,11 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
   if (PageCache* const shared = file.cache(); shared != nullptr && shared->shared != nullptr)
     hand_back_locked(file, "it is written, and others share its pages");
   PageCache* cache = file.cache();
-  // What lies past the end is in no page of ours.
+  // Bytes past the end of the file are in no page of ours.
   const uint64_t known = cache == nullptr ? 0 : cache->store_bytes.load();
   const uint64_t bytes = offset >= known ? 0 : std::min(size_bytes, known - offset);
   if (cache != nullptr && bytes != 0) {
-    // What makes the file longer changes what is behind its old end, too.
+    // A write that makes the file longer also changes what is behind its old end.
     const Status s = bytes == size_bytes
                          ? runtime_->overwrite(*cache, offset, bytes, once)
                          : runtime_->with_blocked_range(*cache, offset, bytes, once);
@@ -163,7 +163,7 @@ void Door::note_growth_locked(TakenFile& file) {
   if (is_inherited(file)) return;
   const PageCache* cache = file.cache();
   if (cache == nullptr || file.store->look_at_size(true) != 0) return;
-  // Pages may be read by a store from before: the file was opened again since, for writing.
+  // If the file was opened again for writing, pages may still be read by an older store.
   for (const auto& [fd, store] : file.old) static_cast<void>(store->look_at_size(true));
   const uint64_t bytes = file.store->size_bytes();
   file.file_bytes = std::max(file.file_bytes, bytes);
@@ -194,8 +194,8 @@ bool Door::hand_back(const Identity& identity, const char* why) {
   return hand_back_locked(*found->second, why);
 }
 
-// Another process has made the file shorter, which we heard too late to store before: what was
-// written behind its end is gone, as with the kernel's mapping, and must not make it longer again.
+// Another process has made the file shorter, and we heard of it too late to store first. What was
+// written behind its end is lost, as in a kernel's mapping, and must not make it longer again.
 void Door::drop_what_was_cut_off(TakenFile& file) {
   PageCache* cache = file.cache();
   struct stat about;
@@ -211,7 +211,7 @@ void Door::drop_what_was_cut_off(TakenFile& file) {
         runtime_->engine->discard(*cache, from, round_up(known, cache->page_bytes) - from));
 }
 
-// The question comes from a descendant, which found the file among ours when it was made.
+// The question comes from a descendant; when that was created, the file was among ours.
 ReleaseLink::Answer Door::release(const ReleaseLink::Question& question) {
   using Answer = ReleaseLink::Answer;
   const Inside inside;
@@ -262,7 +262,7 @@ Status Door::try_to_hand_back(TakenFile& file, const char* why) {
   }
   add_ended(file);
   const Status s = runtime_->hand_back(regions, [&]() -> Status {
-    // A mapping takes the place of one that is there: the kernel has no reason to refuse.
+    // Each mapping replaces one that exists, so the kernel has no reason to refuse.
     for (const auto& [address, m] : file.mappings) {
       const bool is_mapped = map_by_kernel(*m);
       if (!is_mapped) say(file.path + ": the kernel: " + ::strerrordesc_np(errno), true);
@@ -324,7 +324,7 @@ void Door::note_descriptor(int fd) {
     hand_back(*file, "the program has more descriptors than can be followed");
 }
 
-// Piece by piece, so that whoever waits for it hears that it goes on. REQUIRES: the lock.
+// Stores in pieces, so that a thread that waits sees the progress. REQUIRES: `lock_` is locked.
 void Door::store_pieces(TakenFile& file) {
   OC_CHECK(file.cache() != nullptr);
   constexpr uint64_t kPieceBytes = 16 << 20;
@@ -333,13 +333,13 @@ void Door::store_pieces(TakenFile& file) {
   const uint64_t end = std::min(
       round_up(cache.store_bytes.load(), cache.page_bytes) / cache.page_bytes, cache.page_count());
   for (uint64_t page = 0; page < end; page += piece) {
-    // What cannot be stored is told when the file is handed back.
+    // What cannot be stored is reported when the file is handed back.
     if (!runtime_->engine->evict(cache, page, std::min(page + piece, end)).ok()) return;
     LastStore::note_progress();
   }
 }
 
-// A file that cannot be stored is told once: the same end is tried from several places.
+// A file that cannot be stored is reported once, although several places try the same end.
 void Door::leave_writable(const char* why) {
   if (is_of_another_process()) return;
   const Inside inside;
@@ -356,7 +356,7 @@ void Door::leave_writable(const char* why) {
   }
 }
 
-// The name alone: what it is mapped for stays until the last instruction.
+// Removes only the buffer's name: its mappings are needed until the last instruction.
 void Door::leave_buffer() {
   const Inside inside;
   const os::Locked locked(lock_);
@@ -369,8 +369,8 @@ void Door::store_all() {
   leave_writable("the process ends, or becomes another program");
 }
 
-// The files of profiles are locked and written without the door's lock: what fork() stops before it
-// (at_fork.h) comes after it.
+// The files of profiles are locked and written without the door's lock: under it nothing may be
+// locked that fork() stops before it (at_fork.h).
 void Door::keep_learnt() {
   if (is_of_another_process()) return;
   const Inside inside;
@@ -380,7 +380,7 @@ void Door::keep_learnt() {
     if (runtime_ == nullptr || !runtime_->learns_by_option || kept_ == Kept::kFailed) return;
     runtime = runtime_;
   }
-  Kept kept = Kept::kNothing;  // what will do at another time is tried again
+  Kept kept = Kept::kNothing;  // what may succeed later is tried again
   try {
     const Status s = runtime->keep_learnt(false);
     if (s.ok())

@@ -36,14 +36,14 @@ namespace {
 
 bool adopt(const region::View& view) { return Door::instance().adopt(view); }
 bool on_touch(const std::byte* address) {
-  // The heap first: it needs no lock of the door, which this thread may hold within fork().
+  // The heap first: it does not need the door's lock, which this thread may have within fork().
   return Heap::revive_at(address) || Door::instance().revive(address);
 }
 
-// Nothing of the program runs between these: neither its handlers for fork(), nor its signals'.
+// No code of the program runs between these: neither its handlers for fork(), nor those of signals.
 void before_fork() {
   ++inside_depth;
-  Heap::lock_start();  // it takes the door's lock
+  Heap::lock_start();  // first: a thread that starts the heap then locks the door
   Door::instance().before_fork();
   Heap::before_fork();
 }
@@ -92,8 +92,9 @@ void Door::after_fork_in_parent() { lock_.unlock(); }
 
 namespace {
 
-// Pages of a buffer: the child becomes a member at its first touch, so there is a placeholder until
-// then. Where a system call could meet that unseen the mapping is the kernel's at once.
+// Whether the child takes the file at its first touch. It does if the pages are in a buffer, of
+// which the child then becomes a member; until then there is a placeholder. Where a system call
+// could meet that unseen, the mapping is the kernel's at once.
 bool is_taken_when_touched(const TakenFile& file) {
   const paging::PageCache* const cache = file.cache();
   return !file.is_writable && cache != nullptr && cache->shared != nullptr &&
@@ -102,8 +103,8 @@ bool is_taken_when_touched(const TakenFile& file) {
 
 }  // namespace
 
-// In the child, within fork(): read-only mappings are the kernel's, unless the child may share them
-// as its parent does.
+// In the child, within fork(): read-only mappings become the kernel's, unless the child may share
+// them as its parent does.
 bool Door::adopt(const region::View& view) {
   const Mapping* m = mapping_covering(view.address);
   return m != nullptr && !m->file->is_writable && !is_taken_when_touched(*m->file) &&
@@ -114,7 +115,7 @@ void Door::after_fork_in_child() {
   owner_ = ::getpid();
   Watch::instance().forget_in_child();
   LastStore::forget_in_child();
-  // The parent's runtime is of no use here, and must not be ended either.
+  // The parent's runtime cannot be used here, and must not be ended either, so it is never freed.
   static_cast<void>(new std::shared_ptr<Runtime::Impl>(std::move(runtime_)));
   runtime_ = nullptr;
   has_tried_runtime_ = false;
@@ -154,7 +155,7 @@ const char* reason_of(ReleaseLink::Answer answer) {
 
 }  // namespace
 
-// A process that is gone has stored all at its end.
+// A process that is gone has stored everything when it ended.
 void release_or_end(const TakenFile& file) {
   const ReleaseLink::Answer answer = ReleaseLink::ask(file.link, {file.identity, true});
   if (answer == ReleaseLink::Answer::kReleased || answer == ReleaseLink::Answer::kGone) return;
@@ -164,10 +165,10 @@ void release_or_end(const TakenFile& file) {
   ::_exit(128 + SIGSEGV);
 }
 
-// A file of the parent's that is written becomes the kernel's in both; one that is only read
-// becomes this process's, as if the program had just mapped it. REQUIRES: the lock.
+// A file of the parent that is written becomes the kernel's in both processes. One that is only
+// read is taken by this process, as if the program had just mapped it. REQUIRES: `lock_` is locked.
 void Door::revive_file(TakenFile& file) {
-  // What a child of vfork() starts would end with it.
+  // A child of vfork() takes nothing: what it starts for that would end with it.
   const paging::PageCache* const cache = file.cache();
   const bool can_join = !file.is_writable && !is_of_another_process() && cache != nullptr &&
                         cache->shared != nullptr &&
@@ -184,7 +185,7 @@ void Door::revive_file(TakenFile& file) {
   runtime::Inheritance::lock();
   map_inherited(file);
   try {
-    std::thread([&] {  // this may be a signal handler, on a small stack
+    std::thread([&] {  // because this may be a signal handler on a small stack
       const Inside inside;
       try {
         for (const auto& [mapping, advice] : made)
@@ -198,8 +199,8 @@ void Door::revive_file(TakenFile& file) {
   runtime::Inheritance::unlock();
 }
 
-// What is only read: before what this process takes can be no placeholder any more. REQUIRES: the
-// lock.
+// Revives the inherited files that are only read, which this process would otherwise take at their
+// first touch: from now on they can be no placeholders. REQUIRES: `lock_` is locked.
 void Door::revive_what_is_read() {
   const auto is_read = [](const std::unique_ptr<TakenFile>& file) { return !file->is_writable; };
   for (;;) {
@@ -218,12 +219,12 @@ bool is_open_as(int fd, const Identity& identity) {
 
 }  // namespace
 
-// The kernel's mappings in place of the placeholders. REQUIRES: the lock.
+// Puts the kernel's mappings in place of the placeholders. REQUIRES: `lock_` is locked.
 void Door::map_inherited(TakenFile& file) {
   OC_ASSERT(!file.mappings.empty());
   if (file.is_writable) release_or_end(file);
   for (const auto& [address, m] : file.mappings) {
-    // The program may have closed the descriptor since, and its number is another file's.
+    // The program may have closed the descriptor since, and its number may be another file's.
     if (!is_open_as(file.fd_of(*m), file.identity) || !map_by_kernel(*m)) {
       say("this child has closed " + file.path + ", which it reads: it cannot go on", true);
       ::_exit(128 + SIGSEGV);
@@ -233,8 +234,9 @@ void Door::map_inherited(TakenFile& file) {
   DescriptorTable::forget_file(&file);
   OC_CHECK(taken_count_.load() != 0);
   taken_count_.fetch_sub(1);
-  // Another thread may have found the file before, and wait for the lock: to it nothing is taken
-  // any more. Neither the regions nor our descriptors are closed, which belong to the parent.
+  // Another thread may have found the file before, and wait for the lock: it must see that nothing
+  // of it is taken any more. The regions and our descriptors are not closed: they belong to the
+  // parent.
   static_cast<void>(new auto(std::move(file.mappings)));
   file.mappings.clear();
   file.is_written_by_calls = false;
@@ -273,7 +275,8 @@ void Door::revive_all(const std::byte* address, uint64_t size_bytes) {
   }
 }
 
-// The file is the parent's: it becomes the kernel's before the call goes on. REQUIRES: the lock.
+// Whether the file is still the parent's: then it is revived before the call goes on. REQUIRES:
+// `lock_` is locked.
 bool Door::is_inherited(TakenFile& file) {
   for (const auto& entry : inherited_)
     if (entry.get() == &file) {

@@ -1,4 +1,4 @@
-// How a mapping of the program's becomes ours. See door.h.
+// How a mapping of the program is taken. See door.h.
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
@@ -38,7 +38,7 @@ std::atomic<uint64_t> Door::low_{UINT64_MAX};
 std::atomic<uint64_t> Door::high_{0};
 
 Door& Door::instance() {
-  static Door* const door = new Door;  // used until the last breath
+  static Door* const door = new Door;  // never freed: it is used until the process ends
   return *door;
 }
 
@@ -55,7 +55,8 @@ std::string path_of(int fd) {
   return n <= 0 ? std::string() : std::string(path, static_cast<size_t>(n));
 }
 
-// What can be said without looking at who else has the file; empty: nothing speaks against it.
+// Why the mapping is not taken, as far as that shows without a look at who else has the file.
+// Empty: nothing is against it.
 std::string why_never(const NewMapping& made, const struct stat& about, const std::string& path,
                       bool is_taken) {
   const Settings& s = settings();
@@ -76,7 +77,7 @@ std::string why_never(const NewMapping& made, const struct stat& about, const st
     return "its filesystem keeps it in memory";
   if ((made.flags & MAP_TYPE) == MAP_PRIVATE && (made.protection & PROT_WRITE) != 0)
     return "private and writable: its changes are the process's own";
-  if (is_taken) return {};  // whatever its size: two kinds of mapping of one file would differ
+  if (is_taken) return {};  // whatever its size: two kinds of mapping could show different bytes
   if (s.is_excluded(path)) return "excluded by --not-map";
   if (!s.map.empty() && !s.is_named(path)) return "not named by --map";
   if (made.size_bytes < s.min_bytes)
@@ -84,15 +85,16 @@ std::string why_never(const NewMapping& made, const struct stat& about, const st
   return {};
 }
 
-// Libraries and little files are not worth a word.
+// Libraries and small files are not reported, except for --explain.
 bool is_worth_telling(const NewMapping& made, const std::string& path) {
   if (settings().is_explaining) return true;
   return (made.protection & PROT_EXEC) == 0 && path.find(".so") == std::string::npos &&
          made.size_bytes >= std::min(settings().min_bytes, uint64_t{64} << 20);
 }
 
-// What the first process of a run has started shares by default, where nobody has said anything
-// about buffers; not with a budget that each follows, and only with those that have the same one.
+// The buffer that processes share by default if the first process of a run has started them, and no
+// option says anything about buffers. Empty: none. Processes whose budget follows what others leave
+// share none, and only those with the same budget share one.
 std::string default_buffer() {
   if (settings().buffer.empty() || settings().root == ::getpid()) return {};
   const Result<runtime::ResolvedOptions> options = runtime::resolve_options({});
@@ -103,7 +105,7 @@ std::string default_buffer() {
   return settings().buffer + "-" + std::to_string(mark % 1'000'000);
 }
 
-// What is not shared then has the budget that a process alone would have.
+// With the default buffer, what is not shared has the budget that a process alone would have.
 Result<std::shared_ptr<Runtime::Impl>> start_usual_runtime() {
   if (!settings().complaint.empty()) return Error{EINVAL, settings().complaint};
   if (const std::string buffer = default_buffer(); !buffer.empty()) {
@@ -120,7 +122,8 @@ bool Door::start_runtime(std::string* why) {
   if (runtime_ != nullptr) return true;
   if (!has_tried_runtime_) {
     has_tried_runtime_ = true;
-    // Before handlers that were registered earlier: some close standard error.
+    // So it runs before exit handlers that were registered earlier, some of which close standard
+    // error.
     std::atexit(end_of_process);
     Result<std::shared_ptr<Runtime::Impl>> started = start_usual_runtime();
     if (started)
@@ -166,11 +169,11 @@ bool Door::take(const NewMapping& made) {
   return take_locked(made);
 }
 
-// REQUIRES: the lock.
+// REQUIRES: `lock_` is locked.
 bool Door::take_locked(const NewMapping& made) {
   struct stat about;
   if (::fstat(made.fd, &about) != 0) return false;
-  if (owner_ == 0) begin();  // the initialization of a library that comes before ours
+  if (owner_ == 0) begin();  // a library that is initialized before ours calls
   const auto known = files_.find(identity_of(about));
   const bool is_taken = known != files_.end() && !known->second->mappings.empty();
   if (!is_taken && made.size_bytes < settings().min_bytes && !settings().is_explaining)
@@ -187,7 +190,7 @@ bool Door::take_locked(const NewMapping& made) {
     file = nullptr;
   }
   if (file != nullptr) return true;
-  // What is left to the kernel would not see what is written through Outcore, nor the other way.
+  // A mapping of the kernel would not see what is written through Outcore, nor the other way round.
   if (is_taken && known->second->is_writable)
     hand_back_locked(*known->second,
                      ("another mapping of it stays with the kernel: " + why).c_str());
