@@ -46,7 +46,7 @@ constexpr uint64_t kBytesMost = uint64_t{1} << 46;  // of one block
 }  // namespace
 
 Heap& Heap::instance() {
-  static Heap* const heap = new Heap;  // used until the last breath
+  static Heap* const heap = new Heap;  // used until the process ends
   return *heap;
 }
 
@@ -108,11 +108,11 @@ void Heap::start_once() {
   Door::include(views_->address(), views_->size_bytes());
   low_.store(reinterpret_cast<uint64_t>(views_->address()));
   span_.store(views_->size_bytes(), std::memory_order_release);
-  // Space that others wait for is given back also where a signal ends the program.
+  // Space on servers is freed even if a signal ends the program: others may wait for it.
   if (views_->store().is_far()) DeadlySignals::take_over();
 }
 
-// REQUIRES, here and in what follows: Inside.
+// REQUIRES, here and below, unless a function makes one itself: the caller has an Inside.
 void Heap::add_live(int64_t bytes) {
   OC_ASSERT(bytes >= 0 || live_bytes_ >= static_cast<uint64_t>(-bytes));
   live_bytes_ += static_cast<uint64_t>(bytes);
@@ -123,7 +123,7 @@ int Heap::back(uint64_t offset, uint64_t bytes) {
   OC_ASSERT(bytes != 0 && offset + bytes <= views_->size_bytes());
   if (!views_->show(offset + round_up(bytes, page_bytes())).ok()) return ENOMEM;
   if (views_->store().promise(offset, bytes) == 0) return 0;
-  trim();  // what is free keeps some space
+  trim();  // free ranges still have some space
   return views_->store().promise(offset, bytes) == 0 ? 0 : ENOMEM;
 }
 
@@ -132,7 +132,7 @@ void Heap::trim() {
   {
     const os::Locked locked(lock_);
     all = free_.all_in(0, views_->size_bytes());
-    free_.remove(0, views_->size_bytes());  // nobody else gets them meanwhile
+    free_.remove(0, views_->size_bytes());  // so nobody allocates them meanwhile
   }
   for (const auto& r : all) views_->store().withdraw(r.first, r.count);
   const os::Locked locked(lock_);
@@ -163,7 +163,7 @@ void Heap::put(uint64_t offset, const Block& block) {
   ++allocations_;
 }
 
-// What is added must not cost what freeing will need.
+// Fails unless enough memory of our own is left to free the block later.
 void* Heap::add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind) {
   uint64_t offset = 0;
   if (!OwnMemory::has_room(2 * OwnMemory::kCallBytes)) return errno = ENOMEM, nullptr;
@@ -211,14 +211,14 @@ void Heap::free(void* p) noexcept {
   }
 }
 
-// Bytes of whole pages of ours are forgotten, and the program's locks on them. 0 or an errno.
+// Discards whole pages of ours, and undoes the program's mlock on them. 0 or an errno.
 int Heap::empty(uint64_t from, uint64_t to) {
   if (from >= to) return 0;
   static_cast<void>(pin(from, to, false));
   return views_->discard(from, to);
 }
 
-// What cannot be made as it was at first, or is the kernel's by now, is nobody's for ever.
+// A part is never used again if it is the kernel's by now, or cannot be made writable and empty.
 void Heap::release(const Range& range) {
   constexpr uint64_t kKeptBytesMax = uint64_t{256} << 20;  // of space that no block needs
   if (range.from >= range.to) return;
@@ -247,7 +247,7 @@ void Heap::release(const Range& range) {
   }
 }
 
-// The block has room for this many bytes from now on, if what is behind it is free.
+// Gives the block room for this many bytes, if the addresses behind it are free.
 bool Heap::grow_room(uint64_t offset, uint64_t bytes) {
   if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return false;
   const os::Locked locked(lock_);
@@ -274,7 +274,7 @@ void* Heap::resize(void* p, size_t size) {
   } else if (bytes < block.bytes) {
     const uint64_t from = round_up(offset + bytes, page_bytes());
     const uint64_t to = round_up(offset + block.bytes, page_bytes());
-    if (empty(from, to) != 0) return p;  // it stays as large as it is
+    if (empty(from, to) != 0) return p;  // the block stays as large as it is
   }
   const os::Locked locked(lock_);
   blocks_[offset].bytes = bytes;
@@ -282,7 +282,8 @@ void* Heap::resize(void* p, size_t size) {
   return p;
 }
 
-// Whoever grows once will grow again: addresses cost nothing.
+// A block that grows once will probably grow again, so it gets twice the room: addresses cost
+// nothing.
 void* Heap::move(void* p, size_t size) {
   if (is_child_) return errno = ENOMEM, nullptr;
   if (size > kBytesMost) return errno = ENOMEM, nullptr;

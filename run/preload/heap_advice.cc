@@ -1,4 +1,4 @@
-// What a program says of memory of the heap: madvise, mlock. See heap.h.
+// What madvise() and mlock() of the program do to memory of the heap. See heap.h.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ int Heap::leave(const std::byte* address, size_t bytes) {
   return on_parts(
       address, bytes,
       [this](uint64_t from, uint64_t to) {
-        if (is_child_) return revive(), 0;  // the kernel's already
+        if (is_child_) return revive(), 0;  // it is the kernel's already
         from = round_down(from, page_bytes());
         to = round_up(to, page_bytes());
         static_cast<void>(pin(from, to, false));
@@ -55,15 +55,15 @@ int Heap::leave(const std::byte* address, size_t bytes) {
       [](std::byte*, size_t) { return 0; });
 }
 
-// Offsets in the heap are those of the cache. Hints about how it will be read are of one reader,
-// and the view is of all.
+// Offsets in the heap are offsets in the page cache. Hints about the order of reads are ignored,
+// because one reader gives them and all readers share the view.
 int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
   OC_ASSERT(from < to && to <= views_->size_bytes());
   const uint64_t bytes = page_bytes();
   switch (advice) {
     case MADV_DONTNEED:
     case MADV_FREE: {
-      // Whole pages go; parts of pages, at either end, are zeroed.
+      // Whole pages are discarded; parts of pages at both ends are zeroed.
       const uint64_t inner = std::min(round_up(from, bytes), to);
       const uint64_t inner_end = std::max(round_down(to, bytes), inner);
       if (advice == MADV_DONTNEED && inner > from)
@@ -75,7 +75,7 @@ int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
     case MADV_NORMAL:
     case MADV_RANDOM:
     case MADV_SEQUENTIAL:
-    case kCollapse:  // how large the kernel's pages are is of no concern here
+    case kCollapse:  // concerns only the size of the kernel's pages
       return 0;
     case MADV_POPULATE_READ:
     case MADV_POPULATE_WRITE:
@@ -86,7 +86,7 @@ int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
   }
 }
 
-// Pins what is not pinned yet, or undoes it. 0 or an errno.
+// Pins what is not pinned yet, or unpins what is. 0 or an errno.
 int Heap::pin(uint64_t from, uint64_t to, bool is_pin) {
   if (!is_pin && !has_pins_.load(std::memory_order_acquire)) return 0;
   const std::lock_guard<std::mutex> guard(pinning_);

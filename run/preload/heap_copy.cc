@@ -31,7 +31,7 @@ constexpr uint64_t kStepNs = 1'000'000;
 
 enum Step : uint32_t { kNotBegun, kBegun, kAsked, kDone };
 
-// Words that processes share; os::wait() is for threads of one.
+// For words that processes share: os::wait() works only among the threads of one process.
 void wait_shared(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t ns) {
   const timespec time{static_cast<time_t>(ns / 1'000'000'000),
                       static_cast<long>(ns % 1'000'000'000)};
@@ -85,8 +85,8 @@ bool HeapCopy::reserve(uint64_t size_bytes) {
 
 HeapCopy::~HeapCopy() {
   close_file();
-  // A robust lock that is held is in a list of its thread, through the page: the page may go only
-  // after the lock, or the thread writes to whatever the program maps there.
+  // A robust lock that a thread holds is in a list of that thread, which leads through the page. So
+  // it is unlocked first; otherwise the thread would write to whatever the program maps there.
   if (is_ours_) ::pthread_mutex_unlock(&shared_->parents_life);
   if (has_childs_life_) ::pthread_mutex_unlock(&shared_->childs_life);
   if (shared_ != nullptr) real().munmap(shared_, base::kSystemPage);
@@ -97,7 +97,8 @@ void HeapCopy::close_file() {
   file_ = -1;
 }
 
-// 0: it is gone. Without the C library's files, whose allocator may be the program's, and locked.
+// 0: the child is gone. No FILE of the C library is used: it would allocate from the program's
+// heap, which may be locked.
 long HeapCopy::threads_of_child() const {
   char path[32], text[1024];
   std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(shared_->child.load()));
@@ -120,7 +121,8 @@ bool HeapCopy::is_wanted(uint64_t wait_ns_max, bool may_have_failed) {
     if (step == kAsked) return true;
     if (step == kNotBegun && may_have_failed && os::now_ns() - start_ns > 100 * kStepNs)
       return false;
-    // Its first thread is no more: it has ended or is another program, or goes on in other threads.
+    // The child's first thread has ended: the child has ended, or is another program, or goes on in
+    // other threads.
     if (has_childs_life_ && threads_of_child() <= 1) return false;
     if (step == kNotBegun || has_childs_life_) {
       wait_shared(&shared_->step, step, kStepNs);
@@ -147,7 +149,7 @@ void HeapCopy::become_childs() {
   OC_ASSERT(shared_ != nullptr);
   shared_->child.store(::getpid());
   ::pthread_mutex_lock(&shared_->childs_life);
-  // On a busy machine the parent may have lost its patience, and made the copy, before this.
+  // On a busy machine the parent may have stopped waiting, and made the copy, before this.
   uint32_t not_begun = kNotBegun;
   shared_->step.compare_exchange_strong(not_begun, kBegun);
   wake_shared(&shared_->step);

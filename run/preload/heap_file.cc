@@ -44,7 +44,7 @@ int HeapFile::reserve(uint64_t offset, uint64_t size_bytes) {
   const int error = os::allocate_space(file_.fd(), offset, size_bytes);
   if (error == 0) return 0;
   if (error != -ENOTSUP) {
-    static_cast<void>(release(offset, size_bytes));  // a part may have got some
+    static_cast<void>(release(offset, size_bytes));  // a part may have got space
     return error;
   }
   is_reservable_.store(false, std::memory_order_relaxed);

@@ -28,13 +28,13 @@ namespace {
 
 constexpr int kOpen = PROT_READ | PROT_WRITE;
 
-// As long as copying takes: who waits in vain for a child that goes on loses no more than that.
+// As long as copying takes: a parent that waits in vain, because its child goes on, loses no more.
 uint64_t patience_ns(uint64_t bytes) {
   constexpr uint64_t kNsMin = 100'000'000;
   return std::max(kNsMin, bytes);  // a byte a nanosecond
 }
 
-// Of the fork() that this thread is about to call; owned.
+// For the fork() that this thread is about to call; the thread owns it.
 thread_local HeapCopy* prepared = nullptr;
 
 // nullptr: errno says why.
@@ -63,14 +63,14 @@ std::unique_ptr<HeapCopy> make_copy(const HeapViews& views) {
 }  // namespace
 
 // Nobody changes the heap from here on until the child has its copy, or needs none. This thread
-// waits in fork(); where the program has others, their touches wait, for which everything is
-// written back and evicted first.
+// waits in fork(). If the program has other threads, their touches wait, too; for that everything
+// is written back and evicted first.
 void Heap::before_fork() {
   Heap& heap = instance();
   if (span_.load(std::memory_order_acquire) == 0) return;
   const Inside inside;
   if (heap.is_child_) {
-    // A grandchild inherits what is there. Without a copy nothing can be, for either.
+    // A grandchild inherits this child's memory. Without a copy, neither of them can have it.
     if (!heap.childs_.empty() && heap.copy_error_ == 0) heap.revive();
   } else {
     heap.prepare_copy();
@@ -86,7 +86,7 @@ void Heap::prepare_copy() {
   {
     const os::Locked locked(lock_);
     live = live_bytes_;
-    OC_ASSERT(copy_ == nullptr && !is_child_);  // a fork() before this one took it with it
+    OC_ASSERT(copy_ == nullptr && !is_child_);  // the fork() before has moved its own out
   }
   copy_error_ = 0;
   if (live == 0) return;
@@ -100,12 +100,12 @@ void Heap::prepare_copy() {
   views_->resume();
 }
 
-// Any other error than ENOMEM concerns only a child that touches the heap, not one that executes.
+// An error other than ENOMEM concerns only a child that touches the heap, not one that calls exec.
 bool Heap::prepare_fork() {
   Heap& heap = instance();
   if (!is_used() || heap.is_child_ || is_inside()) return true;
   const Inside inside;
-  // Else a handler of a signal forks within fork(): its child gets this one.
+  // If there is one, a signal handler has interrupted fork() and forks: its child gets that one.
   if (prepared == nullptr) prepared = make_copy(*heap.views_).release();
   return prepared != nullptr || errno != ENOMEM;
 }
@@ -124,7 +124,7 @@ void Heap::after_fork_in_parent(bool may_have_failed) {
   const std::unique_ptr<HeapCopy> copy = std::move(heap.copy_);  // the next fork() has its own
   heap.lock_.unlock();
   if (copy == nullptr) return;
-  int error = ECHILD;  // nobody's
+  int error = ECHILD;  // nobody needs the copy
   if (copy->is_wanted(patience_ns(live), may_have_failed)) {
     try {
       error = heap.views_->copy_to(copy->file(), copy->size_bytes());
@@ -154,8 +154,8 @@ void Heap::after_fork_in_child() {
 
 void Heap::inherit() {
   OC_ASSERT(childs_.empty() && !is_child_);
-  if (copy_ == nullptr && copy_error_ == 0) return;  // nothing was there
-  set_needs_bounce();  // the kernel finds nothing there until this thread has touched it
+  if (copy_ == nullptr && copy_error_ == 0) return;  // the heap was empty
+  set_needs_bounce();  // the kernel cannot use the memory before the first touch
   if (copy_ != nullptr) copy_->become_childs();
   region::AddressMap::instance().for_each([&](region::View& view) {
     if (!has(view.address) || !view.is_inherited || view.mapped_bytes() == 0) return;
@@ -168,7 +168,7 @@ void Heap::inherit() {
   copy_->close_file();
 }
 
-// In the child: the memory is there from now on, and the kernel's. Any thread, a handler too.
+// In the child: the memory is there from now on, and the kernel's. Any thread, also in a handler.
 void Heap::revive() {
   const Inside inside;
   const os::Locked locked(reviving_);
@@ -180,12 +180,12 @@ void Heap::revive() {
   for (const Inherited& part : childs_)
     if (real().mprotect(part.address, part.bytes, part.protection) != 0)
       end_child("its mapping is refused");
-  static_cast<void>(copy_.release());  // its page holds a lock that ends with this thread
+  static_cast<void>(copy_.release());  // kept: the child's first thread holds a lock in its page
   is_revived_.store(true);
 }
 
-// A thread may come late, for whom it is there by now: its touch is made again. If that faults,
-// too, the program has made the place inaccessible, and the fault is its own.
+// If another thread has revived the memory before, the touch is made again. If that faults, too,
+// the program has made the place inaccessible, and the fault is the program's own.
 bool Heap::revive_at(const std::byte* address) {
   thread_local const std::byte* last = nullptr;
   Heap& heap = instance();
@@ -202,8 +202,8 @@ bool Heap::revive_at(const std::byte* address) {
   return true;
 }
 
-// -- what the program does to it in the child. The addresses stay ours: nothing of the kernel's may
-// come to lie there that has() would take for the heap's --
+// -- what the program does to the memory in the child. The addresses stay reserved: if the kernel
+// put another mapping there, has() would say that it is the heap's --
 
 int Heap::unmap_childs(uint64_t from, uint64_t to) {
   revive();
@@ -218,7 +218,7 @@ int Heap::protect_childs(uint64_t from, uint64_t to, int protection) {
 int Heap::advise_childs(uint64_t from, uint64_t to, int advice) {
   revive();
   std::byte* const address = views_->address() + from;
-  // To the kernel it is a file, whose bytes would come back.
+  // For the kernel this is a private mapping of a file: it would bring the file's bytes back.
   if (advice == MADV_DONTNEED)
     return real().mmap(address, to - from, kOpen, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
                    address

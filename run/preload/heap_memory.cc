@@ -1,4 +1,4 @@
-// What a program does to memory of the heap by mmap and its kin. See heap.h.
+// What a program does to memory of the heap with mmap() and similar calls. See heap.h.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kOpen = PROT_READ | PROT_WRITE;
 
-// Anonymous and private, with nothing about it that only the kernel has.
+// The mapping is anonymous and private, and has no property that only the kernel can give it.
 bool is_plain(int flags) {
   constexpr int kNeeded = MAP_PRIVATE | MAP_ANONYMOUS;
   return (flags & kNeeded) == kNeeded &&
@@ -36,7 +36,7 @@ bool is_aligned(const std::byte* address) {
   return reinterpret_cast<uint64_t>(address) % kSystemPage == 0;
 }
 
-// A file of ours may be mapped there.
+// A file that was taken may be mapped there.
 int unmap_kernels(std::byte* address, uint64_t bytes) {
   const auto hold = [](std::byte* p, uint64_t n) {
     static_cast<void>(os::make_inaccessible(p, n));
@@ -47,7 +47,7 @@ int unmap_kernels(std::byte* address, uint64_t bytes) {
 
 }  // namespace
 
-// An address that is wished for is the kernel's to give.
+// A mapping for which the program wishes an address is left to the kernel.
 bool Heap::wants_mapping(const void* address, size_t bytes, int protection, int flags,
                          const void* caller) {
   return wants(bytes) && address == nullptr && protection == kOpen && is_plain(flags) &&
@@ -87,8 +87,8 @@ int Heap::on_parts(const std::byte* address, size_t bytes,
   return result;
 }
 
-// The whole pages of ours that no block has any more, now that [from, to) is no block's. REQUIRES,
-// here and in what follows: the lock.
+// Returns the whole pages of ours in which no block is any more, now that [from, to) belongs to
+// none. REQUIRES, here and in the next three functions: the lock.
 Heap::Range Heap::pages_in(uint64_t from, uint64_t to) {
   OC_ASSERT(from <= to);
   const auto is_any_in = [this](uint64_t a, uint64_t b) {
@@ -103,7 +103,7 @@ Heap::Range Heap::pages_in(uint64_t from, uint64_t to) {
   return {first, std::max(first, last)};
 }
 
-// Mappings in the range are no more, or end where it begins, or begin where it ends.
+// Removes the range from all mappings. Returns the pages in which no block is any more.
 std::vector<Heap::Range> Heap::cut_blocks(uint64_t from, uint64_t to) {
   OC_ASSERT(from <= to);
   std::vector<Range> gone;
@@ -127,7 +127,7 @@ std::vector<Heap::Range> Heap::cut_blocks(uint64_t from, uint64_t to) {
   return gone;
 }
 
-// All of it belongs to mappings.
+// Whether all of the range belongs to mappings.
 bool Heap::is_mapped(uint64_t from, uint64_t to) {
   auto at = blocks_.upper_bound(from);
   if (at != blocks_.begin()) --at;
@@ -138,7 +138,7 @@ bool Heap::is_mapped(uint64_t from, uint64_t to) {
   return from >= to;
 }
 
-// Some of it is.
+// Whether some of the range is free.
 bool Heap::is_free(uint64_t from, uint64_t to) {
   return free_.first_in(from, to - from).has_value();
 }
@@ -173,7 +173,7 @@ int Heap::unmap(std::byte* address, size_t bytes) {
       });
 }
 
-// The range becomes one mapping, if mappings and free addresses are all there is in it.
+// Makes the range one mapping, if it consists only of mappings and free addresses.
 bool Heap::take_over(uint64_t from, uint64_t to) {
   if (from % page_bytes() != 0 || to % page_bytes() != 0) return false;
   std::vector<Range> gone, rest;
@@ -203,7 +203,7 @@ bool Heap::map_over(std::byte* address, size_t bytes, int protection, int flags)
     return false;
   const Inside inside;
   const uint64_t from = offset_of(address), to = from + round_up(bytes, kSystemPage);
-  // What the kernel has of it stays the kernel's.
+  // If a part of the range is the kernel's, the kernel maps all of it.
   const auto refuse = [](uint64_t, uint64_t) { return EBUSY; };
   const auto accept = [](View&, uint64_t, uint64_t) { return 0; };
   if (views_->for_each(from, to, accept, refuse) != 0 || !take_over(from, to)) return false;
@@ -217,7 +217,7 @@ int Heap::give_way(std::byte* address, size_t bytes) {
   if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return ENOMEM;
   const auto give = [this](uint64_t from, uint64_t to) {
     if (is_child_) return unmap_childs(from, to);
-    // Of pages that are cut the kernel has the rest, too.
+    // A page of ours that the range cuts becomes the kernel's as a whole, with its bytes.
     for (const uint64_t edge : {from, to})
       if (const uint64_t page = round_down(edge, page_bytes()); page != edge)
         if (const int error = views_->hand_over(page, page + page_bytes()); error != 0)
@@ -257,7 +257,7 @@ int Heap::protect(std::byte* address, size_t bytes, int protection) {
       [&](std::byte* at, size_t n) { return Door::instance().protect(at, n, protection); });
 }
 
-// The last of the mappings that the range is made of grows, if what is behind it is free.
+// Extends the last mapping of the range, if the addresses behind it are free.
 bool Heap::grow_mapping(uint64_t from, uint64_t to, uint64_t bytes) {
   uint64_t start = 0;
   Block block;
@@ -276,8 +276,8 @@ bool Heap::grow_mapping(uint64_t from, uint64_t to, uint64_t bytes) {
   return true;
 }
 
-// Where a mapping moves to: elsewhere in the heap, with room to grow further, or, where the program
-// says, the kernel's memory.
+// Makes the place to which a mapping moves: elsewhere in the heap, with room to grow further; or,
+// if the program names an address, memory of the kernel there.
 std::byte* Heap::place_for(uint64_t bytes, std::byte* fixed) {
   void* p = nullptr;
   if (fixed == nullptr) {
@@ -319,14 +319,14 @@ void* Heap::move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, 
   return place;
 }
 
-// All of it is the kernel's, at addresses of the heap.
+// Whether all of the range, at addresses of the heap, is the kernel's.
 bool Heap::is_kernels(uint64_t from, uint64_t to) {
   return views_->for_each(
              from, to, [](View&, uint64_t, uint64_t) { return EBUSY; },
              [](uint64_t, uint64_t) { return 0; }) == 0;
 }
 
-// The place that it leaves stays ours to keep.
+// The addresses that the mapping leaves stay reserved for the heap.
 void* Heap::move_kernels(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed) {
   OC_ASSERT(from < to && bytes != 0);
   std::byte* const address = views_->address() + from;

@@ -57,11 +57,11 @@ Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& text,
   return heap;
 }
 
-// A store that books its space, on other machines.
+// Opens a store on other machines, which must be one that books its space.
 Status HeapStore::open_far(const StoreKind& kind, store::Uri uri, const StoreLimits& limits) {
-  // What is promised gets its place, piece by piece.
+  // Space is reserved piece by piece, when it is promised, and not when the store is opened.
   const std::string* const reserve = uri.find("reserve");
-  if (reserve == nullptr || *reserve == "yes") {  // what else it is, the kind says
+  if (reserve == nullptr || *reserve == "yes") {  // the kind checks any other value
     std::erase_if(uri.parameters, [](const auto& one) { return one.first == "reserve"; });
     uri.parameters.emplace_back("reserve", "no");
   }
@@ -99,7 +99,7 @@ int HeapStore::promise(uint64_t offset, uint64_t size_bytes) {
     if (!reserved_.is_written(at)) missing += next - at;
   }
   if (missing == 0) return 0;
-  // Asked first, so that a hopeless wish does not fill the disk before it fails.
+  // Checked first, so that a request that must fail does not fill the disk before.
   if (!is_far() && missing > free_bytes()) return -ENOSPC;
   for (uint64_t at = offset, next; at < end; at = next) {
     next = reserved_.run_end(at, end);
@@ -118,8 +118,8 @@ int HeapStore::reserve_space(uint64_t from, uint64_t to) {
   return space_->reserve(from, to - from);
 }
 
-// With what is free around it, as far as space goes in larger pieces. What cannot be given back
-// stays reserved, unknown to us: no harm but the space.
+// Space goes in whole granules: free system pages between the range and their ends are released,
+// too. What the store cannot release stays reserved without our knowledge: only space is lost.
 void HeapStore::release_space(uint64_t from, uint64_t to) {
   OC_ASSERT(from < to && to <= size_bytes());
   const uint64_t before = base::round_down(from, granule_bytes_);
@@ -157,7 +157,7 @@ int HeapStore::write(uint64_t offset, std::span<const std::byte> from) {
   return space_->write(offset, from);
 }
 
-// Those that were written as a whole travel together.
+// Writes, and reads of ranges that were written as a whole, go to the other store in one batch.
 void HeapStore::transfer(std::span<StoreRequest> batch) {
   const auto is_plain = [this](const StoreRequest& r) {
     return r.is_write || written_.is_all_written(r.offset, r.size_bytes);
@@ -174,7 +174,7 @@ void HeapStore::transfer(std::span<StoreRequest> batch) {
 }
 
 int HeapStore::copy_to(int file, uint64_t end) {
-  std::vector<std::byte> buffer;  // used where the kernel does not copy
+  std::vector<std::byte> buffer;  // used where the kernel cannot copy
   if (is_far()) buffer.resize(kCopyBytes);
   for (uint64_t at = written_.next_written(0, end), next; at < end;
        at = written_.next_written(next, end)) {

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kOpen = PROT_READ | PROT_WRITE;
 constexpr uint64_t kStepBytes = uint64_t{1} << 30;
-// Addresses: several times what the disk can hold, as what is free lies in pieces.
+// How many addresses are reserved: several times what the disk holds, as free ones lie in pieces.
 constexpr uint64_t kAddressesMost = uint64_t{16} << 40, kAddressesLeast = uint64_t{64} << 30;
 constexpr uint64_t kAddressesMin = uint64_t{64} << 20;  // under a limit
 
@@ -70,7 +70,7 @@ Status HeapViews::reserve() {
   const uint64_t alignment = std::max<uint64_t>(runtime_->options.page_bytes, uint64_t{2} << 20);
   const uint64_t wanted = std::min(store_->free_bytes(), kAddressesMost) * 4;
   uint64_t bytes = std::bit_ceil(std::clamp(wanted, kAddressesLeast, kAddressesMost));
-  // Under a limit, what the tables, the threads and the program need must be left.
+  // Under a limit, addresses must be left for the tables, the threads and the program.
   if (rlimit limit; ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     bytes = std::clamp<uint64_t>(std::bit_floor(limit.rlim_cur / 4), kAddressesMin, bytes);
   for (;; bytes /= 2) {
@@ -152,7 +152,7 @@ bool HeapViews::is_protected_so(uint64_t from, uint64_t to, int protection) {
 int HeapViews::protect(uint64_t from, uint64_t to, int protection) {
   OC_ASSERT(from % base::kSystemPage == 0 && to % base::kSystemPage == 0 && to <= size_bytes_);
   const std::lock_guard<std::mutex> guard(changing_);
-  if (protection == PROT_WRITE) protection = kOpen;  // as the processor has it
+  if (protection == PROT_WRITE) protection = kOpen;  // the processor lets it be read, too
   if (is_protected_so(from, to, protection)) return 0;
   const uint64_t bytes = page_bytes();
   if ((protection & ~kOpen) != 0 || from % bytes != 0 || to % bytes != 0) {
@@ -163,7 +163,7 @@ int HeapViews::protect(uint64_t from, uint64_t to, int protection) {
   while (from < to) {
     const auto at = part_at(from);
     const uint64_t start = at == parts_.end() ? to : std::min(at->first, to);
-    if (start > from) {  // the kernel's
+    if (start > from) {  // this part is the kernel's
       if (const int error = Door::instance().protect(address_ + from, start - from, protection);
           error != 0)
         return error;
@@ -174,7 +174,7 @@ int HeapViews::protect(uint64_t from, uint64_t to, int protection) {
       from = at->second.end;
       continue;
     }
-    // Divided, and looked at again.
+    // The part is divided at an edge of the range, and looked at again.
     const uint64_t edge = at->first < from ? from : at->second.end > to ? to : 0;
     if (edge != 0) {
       if (const int error = divide(at, edge); error != 0) return error;
@@ -207,8 +207,8 @@ int HeapViews::divide(Parts::iterator part, uint64_t at) {
 
 int HeapViews::set_protection(uint64_t start, Part& part, int protection) {
   OC_ASSERT(part.region != nullptr && start < part.end);
-  // Where mprotect itself shows pages, what is absent must stay inaccessible: all of them leave,
-  // and come back as the view has them.
+  // With mprotect delivery, absent pages must stay inaccessible: so all pages are evicted, and a
+  // fault brings each back with the protection of the view.
   const bool is_by_protection = cache_->delivery == Delivery::kMprotect;
   const auto tell = [&](bool is_readable, bool is_writable) -> Status {
     const int now = is_writable ? kOpen : is_readable ? PROT_READ : PROT_NONE;
@@ -232,7 +232,7 @@ int HeapViews::hand_over(uint64_t from, uint64_t to) {
   return copy_to_kernel(from, to);
 }
 
-// What is shown of the range becomes the kernel's, with the bytes that are there.
+// Makes what is shown of the range the kernel's, with its bytes.
 int HeapViews::copy_to_kernel(uint64_t from, uint64_t to) {
   OC_CHECK(from % page_bytes() == 0 && to % page_bytes() == 0);
   while (from < to) {
@@ -266,7 +266,7 @@ int HeapViews::give_to_kernel(uint64_t from, uint64_t to,
     if (start > from) place(address_ + from, start - from);
     if (start == to) return 0;
     const uint64_t end = std::min(at->second.end, to);
-    static_cast<void>(discard(start, end));  // or it would be written back
+    static_cast<void>(discard(start, end));  // otherwise it would be written back
     if (const int error = take_out(start, end, place); error != 0) return error;
     from = end;
   }
@@ -301,7 +301,7 @@ int HeapViews::take_out(uint64_t from, uint64_t to,
   return discard(from, to);
 }
 
-// Pages that nobody has are forgotten at once; of the others the engine drops the frames.
+// Absent pages are forgotten in the store at once; the engine discards the others.
 int HeapViews::discard(uint64_t from, uint64_t to) {
   const uint64_t bytes = page_bytes();
   OC_CHECK(from % bytes == 0 && to % bytes == 0);

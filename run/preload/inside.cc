@@ -1,5 +1,5 @@
-// What the library calls itself: the linker's --wrap sends its calls here, past the functions that
-// the library exports to the program (CMakeLists.txt names them all).
+// The library's own calls: the linker's --wrap sends them here, past the functions that the library
+// exports to the program (cmake/preload.cmake names them all).
 #include "run/preload/inside.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ void become_ours(const char* name) {
   ++inside_depth;
   sigset_t all;
   sigfillset(&all);
-  sigdelset(&all, SIGSYS);  // a trapped call would end the process
+  sigdelset(&all, SIGSYS);  // if blocked, a trapped call would end the process
   real().pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 

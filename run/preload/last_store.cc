@@ -24,8 +24,8 @@ namespace {
 constinit std::atomic<int> owner{0};  // the process whose thread it is; 0: there is none
 constinit std::atomic<bool> wants_report{false}, wants_retirement{false}, is_ending{false};
 constinit std::atomic<uint32_t> asked{0}, done{0}, progress{0};
-constinit std::atomic<uint32_t> attempts{1};       // to end
-constinit std::atomic<bool> is_all_stored{false};  // by what is asked now
+constinit std::atomic<uint32_t> attempts{1};       // to end the process
+constinit std::atomic<bool> is_all_stored{false};  // in the round that is running
 
 // Allocates nothing.
 void say_that_it_cannot_be(const char* why) {
@@ -93,7 +93,7 @@ bool LastStore::start() {
   ::pthread_attr_setstacksize(&attributes, kStackBytes);
   pthread_t thread;
   int error = ::pthread_create(&thread, &attributes, store_whenever_asked, nullptr);
-  if (error == EINVAL) {  // the program's thread-local memory alone is larger
+  if (error == EINVAL) {  // the program's thread-local memory alone is larger than the stack
     ::pthread_attr_destroy(&attributes);
     if (::pthread_attr_init(&attributes) != 0) return false;
     ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -106,7 +106,7 @@ bool LastStore::start() {
 
 void LastStore::run(What what) {
   if (are_all_restricted() || !is_there()) return;
-  // What was interrupted is this library: a lock that storing needs may be this thread's.
+  // This library itself was interrupted: the thread may hold a lock that storing needs.
   if (is_inside()) return say_that_it_cannot_be("the process ends within Outcore");
   const int saved_errno = errno;
   is_ending.store(true);
@@ -118,7 +118,7 @@ void LastStore::run(What what) {
   uint32_t seen_progress = progress.load();
   for (uint32_t seen = done.load(); is_before(seen, ticket); seen = done.load()) {
     os::wait(&done, seen, 100'000'000);
-    if (are_all_restricted()) return;  // meanwhile, by another thread
+    if (are_all_restricted()) return;  // another thread did so meanwhile
     if (const uint32_t now = progress.load(); now != seen_progress) {
       seen_progress = now;
       moved_ns = os::now_ns();

@@ -20,8 +20,8 @@ namespace {
 
 std::atomic<bool> is_refused{false};
 
-// The program that the kernel runs at each system call: it looks at the number, and of
-// io_uring_setup at the sixth argument.
+// The program that the kernel runs at each system call. It looks at the number, and for
+// io_uring_setup at the sixth argument, which marks our own rings.
 constexpr unsigned at(size_t offset) { return static_cast<unsigned>(offset); }
 constexpr sock_filter load(unsigned offset) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset); }
 constexpr sock_filter unless_equal(unsigned value, unsigned char skip) {
@@ -52,7 +52,8 @@ bool install() {
   return real().syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole, 0L, 0L) == 0;
 }
 
-// By their answers to calls that do nothing: the kernel has none, or who started us had the filter.
+// Tries calls that would do nothing. They fail if the kernel does not have them, or if the process
+// that started us had installed the filter.
 bool is_refused_already() {
   io_uring_params none{};
   return real().syscall(SYS_io_setup, 0L, nullptr) < 0 && errno == ENOSYS &&
@@ -64,7 +65,7 @@ bool is_refused_already() {
 bool refuse_later_writes(std::string* why) {
   const int saved_errno = errno;
   bool is_done = is_refused_already() || install();
-  // Without CAP_SYS_ADMIN the kernel wants it promised that no program started later gains rights.
+  // Without CAP_SYS_ADMIN we must promise the kernel that no program started later gains rights.
   if (!is_done && errno == EACCES)
     is_done = real().syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 && install();
   if (!is_done)
@@ -78,7 +79,8 @@ bool refuse_later_writes(std::string* why) {
 void before_later_writes() {
   if (is_inside() || are_later_writes_refused() || !Door::is_any_taken()) return;
   Door::instance().leave_writable("the program sets up io_uring or aio, which nobody sees");
-  // What is only read may be written from there: in-thread the kernel would not find it.
+  // Such transfers may also read mapped memory, to write it elsewhere: with in-thread delivery the
+  // kernel would not find its absent pages.
   Door::instance().leave_in_thread("the program sets up io_uring or aio, in-thread");
 }
 

@@ -14,11 +14,11 @@
 namespace outcore::preload {
 namespace {
 
-constexpr size_t kSentMax = 256;  // then every file counts as sent
+constexpr size_t kSentMax = 256;  // with more, every file counts as sent
 
 os::Lock lock;
 std::array<Identity, kSentMax> sent;
-std::atomic<size_t> sent_count{0};  // may be more than there is room for
+std::atomic<size_t> sent_count{0};  // may be more than kSentMax
 
 std::atomic<uint32_t> starting_count{0};
 
@@ -34,7 +34,7 @@ bool stays_over_exec(int fd) {
   return flags >= 0 && (flags & FD_CLOEXEC) == 0;
 }
 
-// file_of() does what is to be done where this process only shares our memory.
+// In a process that only shares our memory, file_of() itself hands written files back.
 void let_leave(const std::function<bool(int)>& leaves) {
   const int saved_errno = errno;
   for (int fd = DescriptorTable::next(0); fd >= 0; fd = DescriptorTable::next(fd + 1)) {

@@ -26,10 +26,10 @@
 namespace outcore::preload {
 namespace {
 
-// Directed at our thread alone, where it is blocked and waited for.
+// The kernel sends this signal to our thread alone, which blocks it and waits for it.
 int lease_signal() { return SIGRTMAX - 2; }
 
-// In the table of the process, not in this thread's.
+// The path of a descriptor in the table of the process, not in this thread's.
 class PathOf {
  public:
   explicit PathOf(int fd) { std::snprintf(text_, sizeof text_, "/proc/%d/fd/%d", ::getpid(), fd); }
@@ -41,11 +41,11 @@ class PathOf {
 
 }  // namespace
 
-// Every call here is the real one: OwnDescriptors knows the process's table, not this one.
+// Every call here is the real one: OwnDescriptors knows the process's table, not this thread's.
 int Listener::start_of_breaks() {
   std::atomic<uint32_t> thread_id{0};
   try {
-    // It has the table of this thread, and all signals blocked as this one has.
+    // The new thread shares this thread's table, and blocks all signals, as this thread does.
     std::thread([this, &thread_id] {  // banned-ok: it lives as long as the process
       become_ours("outcore-lease");
       thread_id.store(static_cast<uint32_t>(::gettid()));
@@ -53,8 +53,8 @@ int Listener::start_of_breaks() {
       sigset_t breaks;
       sigemptyset(&breaks);
       sigaddset(&breaks, lease_signal());
-      // Looked at from time to time, too: a full queue of signals takes no more. An opener waits
-      // for 45 s (lease-break-time).
+      // It also looks from time to time, as a signal is lost if the queue of signals is full. An
+      // opener waits for 45 s (lease-break-time).
       const timespec pause{10, 0};
       for (const uint64_t one = 1;;) {
         if (::sigtimedwait(&breaks, nullptr, &pause) < 0) os::pause_where_refused(errno);
@@ -89,7 +89,7 @@ int Listener::lease(const Identity& identity, int fd) {
   const int own = real().open(PathOf(fd).get(), O_RDONLY | O_CLOEXEC);
   if (own < 0) return -errno;
   const f_owner_ex owner{F_OWNER_TID, told_of_breaks_};
-  // The owner first: told of a break, the process would end.
+  // The owner is set before the lease: otherwise a break would signal the process, and end it.
   if (real().fcntl(own, F_SETSIG, lease_signal()) != 0 ||
       real().fcntl(own, F_SETOWN_EX, &owner) != 0 || real().fcntl(own, F_SETLEASE, F_RDLCK) != 0) {
     const int error = errno;
@@ -105,10 +105,10 @@ int Listener::lease(const Identity& identity, int fd) {
 
 namespace {
 
-// Debian 12's headers are older: Linux 6.14.
+// FAN_PRE_ACCESS of Linux 6.14; the headers of Debian 12 are older.
 constexpr uint64_t kPreAccess = 0x00100000;
 
-// A group with a mark on the file, or -errno.
+// Returns a group with a mark on the file, or -errno.
 int group_on(const char* path, unsigned kind, uint64_t events) {
   const int group = ::fanotify_init(kind | FAN_CLOEXEC | FAN_NONBLOCK, O_RDONLY | O_CLOEXEC);
   if (group < 0) return -errno;
@@ -123,11 +123,11 @@ int group_on(const char* path, unsigned kind, uint64_t events) {
 
 int Listener::mark_opens(const Identity& identity, int fd) {
   OC_ASSERT(fd >= 0);
-  entries_.reserve(entries_.size() + 1);  // what is marked must not be lost
+  entries_.reserve(entries_.size() + 1);  // so that no mark is lost for lack of memory
   const PathOf path(fd);
   Entry entry{identity};
-  // One group a file, and one for the changes of all: a user has 128 of them. Where there is none
-  // for the changes, each is told by the group of the file.
+  // Each file has one group, and one more reports the changes of all: a user may have 128 groups.
+  // Without that one, the group of the file reports its changes.
   const uint64_t changes = changes_.watch(path.get()) == 0 ? 0 : FAN_MODIFY;
   entry.fd = group_on(path.get(), FAN_CLASS_PRE_CONTENT, changes | FAN_OPEN_PERM | kPreAccess);
   entry.asks_access = entry.fd >= 0;
@@ -143,7 +143,7 @@ int Listener::mark_opens(const Identity& identity, int fd) {
 
 int Listener::mark_changes(const Identity& identity, int fd) {
   OC_ASSERT(fd >= 0);
-  entries_.reserve(entries_.size() + 1);  // what is marked must not be lost
+  entries_.reserve(entries_.size() + 1);  // so that no mark is lost for lack of memory
   Entry entry{identity};
   entry.fd = group_on(PathOf(fd).get(), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY);
   if (entry.fd < 0) return entry.fd;
@@ -154,7 +154,7 @@ int Listener::mark_changes(const Identity& identity, int fd) {
 void Listener::ask_access(const Identity& identity, int fd, bool is_asking) {
   for (Entry& e : entries_) {
     if (!(e.identity == identity) || !e.asks_access) continue;
-    if (is_asking && e.quiet_count == 0) continue;  // the mark is younger than the silence
+    if (is_asking && e.quiet_count == 0) continue;  // it was marked after the asking stopped
     e.quiet_count += is_asking ? -1 : 1;
     OC_ASSERT(e.quiet_count >= 0);
     if (e.quiet_count != (is_asking ? 0 : 1)) continue;
@@ -163,7 +163,7 @@ void Listener::ask_access(const Identity& identity, int fd, bool is_asking) {
   }
 }
 
-// Closing the group lets whoever waits for an answer go on. Needs no memory.
+// Whoever waits for an answer goes on when the group is closed. Needs no memory.
 void Listener::end(const Identity& identity, int fd) {
   bool is_in_changes = false;
   std::erase_if(entries_, [&](const Entry& e) {
@@ -176,8 +176,8 @@ void Listener::end(const Identity& identity, int fd) {
   });
   if (!is_in_changes || fd < 0) return;
   const PathOf path(fd);
-  // If the program has closed ours by a call that nobody sees, the number may be another file's.
-  // Not asked of a server, which may not answer.
+  // If the program has closed our descriptor by a call that we do not see, the number may be that
+  // of another file. No server is asked (AT_STATX_DONT_SYNC), because it may not answer.
   struct statx about;
   if (::statx(AT_FDCWD, path.get(), AT_STATX_DONT_SYNC, STATX_INO, &about) == 0 &&
       identity == Identity{::makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino})
@@ -196,7 +196,7 @@ bool Listener::wait() {
     if (count < 0) os::pause_where_refused(errno);
     os::rest_if_told();
     return count > 0 && (all[0].revents & POLLIN) != 0;
-  } catch (const std::bad_alloc&) {  // then it is listened again and again
+  } catch (const std::bad_alloc&) {  // then the thread looks every 10 ms
     return ::poll(&event, 1, 10) > 0;
   }
 }
@@ -209,7 +209,7 @@ void Listener::allow(const Entry& entry, int fd) {
   real().close(fd);
 }
 
-// Without memory to note it, it goes on at once: it must not wait for ever.
+// If there is no memory to note the opener, it goes on at once: it must not wait for ever.
 void Listener::let_wait(Entry& entry, int fd) {
   try {
     entry.waiting.push_back(fd);
@@ -218,7 +218,7 @@ void Listener::let_wait(Entry& entry, int fd) {
   }
 }
 
-// True if others were among them.
+// True if some of the events are of other processes.
 bool Listener::read_events(Entry& entry) {
   alignas(fanotify_event_metadata) char buffer[4096];
   bool has_others = false;
@@ -240,7 +240,7 @@ bool Listener::read_events(Entry& entry) {
   }
 }
 
-// Some at a time: others wait for this thread.
+// Reads a limited number of events at a time, because others wait for this thread.
 void Listener::read_changes() {
   constexpr int kEventsMax = 256;
   bool is_any_of_use = false, is_any = false;
@@ -256,13 +256,13 @@ void Listener::read_changes() {
       e.is_changed = is_any_of_use = true;
     }
   }
-  // Own ones, or of a file that could not be taken from the group.
+  // They are changes by this process, or of a file that could not be removed from the group.
   if (is_any && !is_any_of_use) changes_.rest();
 }
 
 std::vector<Identity> Listener::hear() {
   std::vector<Identity> heard;
-  heard.reserve(entries_.size());  // what is read must not be lost
+  heard.reserve(entries_.size());  // so that nothing that is read is lost for lack of memory
   read_changes();
   for (Entry& e : entries_) {
     bool is_changed = std::exchange(e.is_changed, false);
@@ -276,7 +276,7 @@ std::vector<Identity> Listener::hear() {
   return heard;
 }
 
-// It was handed back, which ended the entry; or it could not be, and openers wait no longer.
+// If the file was handed back, its entry has ended. If it could not be, openers wait no longer.
 void Listener::settle(const Identity& identity) {
   for (Entry& e : entries_) {
     if (!(e.identity == identity)) continue;

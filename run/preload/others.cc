@@ -17,8 +17,8 @@
 namespace outcore::preload {
 namespace {
 
-// As the kernel fills it in. Neither opendir() nor a stream is used here: they allocate by the
-// program's heap, whose locks a thread may hold that waits in fork() for the door's.
+// The kernel fills this in. This file does not use opendir() or streams, because they allocate from
+// the program's heap: a thread that waits in fork() for the door's lock may hold that heap's locks.
 struct Entry {
   uint64_t inode;
   int64_t next;
@@ -27,8 +27,8 @@ struct Entry {
   char name[];
 };
 
-// What cannot be opened for want of descriptors or memory is not looked at: who has a file open is
-// not known then. Of this thread, since it began to look.
+// Whether this thread, since it began to look, could not open something for lack of descriptors or
+// memory: then it is not known who has a file open.
 constinit thread_local bool is_blind = false;
 
 bool note_failure() {
@@ -36,7 +36,7 @@ bool note_failure() {
   return false;
 }
 
-// Calls f(number) for the numbers that a folder's entries are, until it returns true.
+// Calls f(number) for each entry of a folder whose name is a number, until f returns true.
 template <typename F>
 bool for_each_number(const std::string& folder, const F& f) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -56,7 +56,7 @@ bool for_each_number(const std::string& folder, const F& f) {
   return is_found;
 }
 
-// All of a file of /proc; empty if it cannot be read.
+// The whole text of a file in /proc; empty if it cannot be read.
 std::string text_of(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return note_failure(), std::string();
@@ -73,7 +73,7 @@ bool is_file(const std::string& path, const Identity& file) {
   return ::stat(path.c_str(), &about) == 0 && identity_of(about) == file;
 }
 
-// Lines of /proc/PID/maps that are of the file.
+// Counts the mappings of the file in /proc/PID/maps, except those that are known.
 uint32_t count_maps(const std::string& process, const Identity& file,
                     const std::function<bool(std::byte*)>& is_known) {
   const std::string maps = text_of(process + "/maps");
@@ -100,7 +100,7 @@ std::string name_of(const std::string& process, long pid) {
 
 }  // namespace
 
-// A ring of io_uring, or the one of aio, is a file of its own kind.
+// A ring of io_uring, or the one of aio, is a file of a special kind, which its name shows.
 bool has_ring() {
   if (text_of("/proc/self/maps").find("/[aio]") != std::string::npos) return true;
   return for_each_number("/proc/self/fd", [](long number) {

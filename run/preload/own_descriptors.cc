@@ -14,8 +14,8 @@ namespace {
 
 std::atomic<uint64_t> marks[OwnDescriptors::kDescriptorsMax / 64];
 
-// Where ours begin: above what most programs use, and not higher, as a forked child's table is as
-// large as the highest number.
+// Our lowest number: above those that most programs use, but not higher, because a forked child's
+// table is as large as the highest number.
 int first_own() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);

@@ -1,4 +1,4 @@
-// The linker's --wrap sends what the library allocates here (cmake/preload.cmake).
+// The linker's --wrap sends the library's own allocations here (cmake/preload.cmake).
 #include "run/preload/own_heap.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 namespace outcore::preload {
 namespace {
 
-// The C library's own, whatever allocator the program has; nullptr: not to be had.
+// The C library's own malloc, whatever allocator the program has; nullptr: it was not found.
 void* c_library_malloc() {
   void* library = ::dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
   return library == nullptr ? nullptr : ::dlsym(library, "malloc");
@@ -23,7 +23,7 @@ void* c_library_malloc() {
 
 uintptr_t code_low = 0, code_bytes = 0;
 
-// Of the library that is loaded at `base`.
+// Notes where the code of the library lies that is loaded at `base`.
 int note_code(dl_phdr_info* library, size_t, void* base) {
   uintptr_t end = 0;
   for (int i = 0; i < library->dlpi_phnum; ++i)
@@ -39,7 +39,7 @@ int note_code(dl_phdr_info* library, size_t, void* base) {
 }  // namespace
 
 bool is_another_heap_there() {
-  real_heap.free(real_heap.malloc(1));  // looks it up
+  real_heap.free(real_heap.malloc(1));  // makes sure that malloc is looked up
   void* malloc_code = nullptr;
   __builtin_memcpy(&malloc_code, &real_heap.malloc, sizeof malloc_code);
   void* const c_librarys = c_library_malloc();
@@ -55,7 +55,7 @@ bool is_code_of_another_heap(const void* address) {
 
 }  // namespace outcore::preload
 
-using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this folder
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
 extern "C" {
@@ -70,7 +70,7 @@ void* __wrap_calloc(size_t count, size_t bytes) {
   return p;
 }
 
-// What the C library has allocated for us is the program's heap's.
+// What the C library has allocated on our behalf lies in the program's heap.
 void __wrap_free(void* p) {
   if (p == nullptr) return;
   if (OwnMemory::has(p))

@@ -19,7 +19,7 @@ namespace {
 using base::kSystemPage;
 using base::round_up;
 
-// Before each block. `start` is where the block begins, of which an alignment may leave some out.
+// Lies before each block. `start` is where its memory begins: an alignment may leave a gap there.
 struct Header {
   uint32_t mark;
   uint32_t class_index;  // kLarge: a mapping of its own
@@ -54,15 +54,15 @@ struct Chunk {
 
 alignas(4096) constinit std::byte reserve_memory[OwnMemory::kReserveBytes] = {};
 
-// Under `lock`.
+// All of it is guarded by `lock`.
 struct Heap {
   os::Lock lock;
-  std::byte* free[kClasses] = {};  // each begins with the address of the next
+  std::byte* free[kClasses] = {};  // each block begins with the address of the next
   Chunk current, reserve{reserve_memory, reserve_memory + sizeof reserve_memory};
 };
 constinit Heap heap;
 
-// Signals are blocked while this library works for the program, and must be elsewhere, too.
+// Blocks signals while the lock is held, unless this library, inside a call, has blocked them.
 class Held {
  public:
   Held() {
@@ -77,7 +77,7 @@ class Held {
   std::optional<os::SignalBlock> block_;
 };
 
-// By the system call itself: the functions may not have been looked up yet.
+// Makes the system call itself, because the functions may not have been looked up yet.
 std::byte* map_bytes(size_t bytes) {
   const long p = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -90,7 +90,7 @@ void push(uint32_t index, std::byte* block) {
   heap.free[index] = block;
 }
 
-// What is left of a chunk, as blocks of the sizes that fit.
+// Makes what is left of a chunk free blocks of the sizes that fit.
 void use_up(Chunk& chunk) {
   while (chunk.room() >= kBytesMin) {
     uint32_t index = class_of(chunk.room());
@@ -109,7 +109,7 @@ bool add_chunk() {
   return true;
 }
 
-// There is memory again: what was taken from the reserve comes back.
+// Called when the kernel has memory: replaces the reserve if more than half of it is used.
 void fill_reserve() {
   if (heap.reserve.room() >= OwnMemory::kReserveBytes / 2) return;
   std::byte* p = map_bytes(OwnMemory::kReserveBytes);
@@ -154,7 +154,7 @@ void* OwnMemory::allocate(size_t bytes, size_t alignment) {
   const bool is_large = total > kChunkBytes;
   uint32_t index = kLarge;
   std::byte* start = nullptr;
-  if (is_large) {  // its length stands before its header
+  if (is_large) {  // the mapping begins with its length
     start = map_bytes(round_up(total + 16, kSystemPage));
   } else {
     const Held held;
@@ -216,7 +216,7 @@ bool OwnMemory::has_room(size_t bytes) {
   return has;
 }
 
-// fork() tells by errno whether it has failed: waiting for the lock leaves none.
+// errno is kept: fork() reports a failure by it, and waiting for the lock would change it.
 void OwnMemory::before_fork() {
   const int saved_errno = errno;
   heap.lock.lock();

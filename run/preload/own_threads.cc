@@ -23,9 +23,9 @@
 namespace outcore::preload {
 namespace {
 
-// Whoever adds to one of them looks at the other one afterwards: so one of both sees the other.
+// A thread that adds to one of them looks at the other afterwards: so one of two sees the other.
 std::atomic<uint32_t> starting{0}, filters{0};
-constinit thread_local uint32_t filters_here = 0;  // of this thread
+constinit thread_local uint32_t filters_here = 0;  // those of this thread
 
 constexpr uint64_t kPatienceNs = 2'000'000'000;
 
@@ -35,7 +35,7 @@ struct Start {
   sigset_t mask;  // of the thread that starts it
 };
 
-// By thread: its number, or 0. More than there is room for are not waited for.
+// The numbers of our threads; 0: the place is free. Threads beyond 64 are not waited for.
 std::atomic<pid_t> threads[64];
 
 std::atomic<pid_t>* add_this_thread() {
@@ -47,7 +47,7 @@ std::atomic<pid_t>* add_this_thread() {
   return nullptr;
 }
 
-// How often it has run, if it sleeps; UINT64_MAX: it does not.
+// How often the thread has run, if it sleeps; UINT64_MAX: it does not sleep.
 uint64_t turns_of_sleeper(pid_t number) {
   const std::string folder = "/proc/self/task/" + std::to_string(number);
   char text[os::KernelText::kBytesMax];
@@ -87,7 +87,7 @@ void enter_starting() {
   const uint64_t end_ns = os::now_ns() + kPatienceNs;
   for (;;) {
     starting.fetch_add(1);
-    // A handler of the program may have interrupted this thread while it installs one.
+    // A handler of the program may have interrupted this thread while it installs a filter.
     if (filters.load() == filters_here || os::now_ns() > end_ns) return;
     starting.fetch_sub(1);
     rest();
@@ -96,8 +96,8 @@ void enter_starting() {
 
 }  // namespace
 
-// A signal handler that interrupted it after the count, and installed a filter, would wait for
-// itself: signals wait.
+// Signals are blocked: a handler that interrupted this function after it has counted, and installed
+// a filter, would wait for itself.
 int OwnThreads::start(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
                       void* argument) {
   OC_ASSERT(thread != nullptr && function != nullptr);
@@ -118,7 +118,7 @@ int OwnThreads::start(pthread_t* thread, const pthread_attr_t* attributes, void*
   return error;
 }
 
-// Asleep at two looks, and not awake in between.
+// The threads rest if they sleep each time at two looks, and have not run in between.
 void OwnThreads::let_rest() {
   constexpr int kLooksMax = 200;
   constexpr timespec kPause{0, 1'000'000}, kWithoutLooking{0, 50'000'000};
@@ -144,7 +144,8 @@ void OwnThreads::let_rest() {
 OwnThreads::NoneStarting::NoneStarting() {
   ++filters_here;
   filters.fetch_add(1);
-  // What one needs to start, this thread may hold: the program has interrupted malloc, say.
+  // The wait is bounded: this thread may hold a lock that a starting thread needs, if a signal has
+  // interrupted malloc, say.
   const uint64_t end_ns = os::now_ns() + kPatienceNs;
   while (starting.load() != 0 && os::now_ns() < end_ns) rest();
 }

@@ -7,8 +7,8 @@
 
 namespace outcore::preload {
 
-// The threads that prefetch bring in the pages that come next, many in a transfer. A page that they
-// could not bring in, and one that has left again, is brought in here, by itself.
+// The prefetch threads bring in the next pages, many in a transfer. A page that they could not
+// bring in, or that was evicted again, is brought in here, by itself.
 int fill_pages(paging::Engine& engine, region::View& view, uint64_t first, uint64_t end) {
   constexpr uint64_t kAheadBytes = 256 << 10;
   const uint64_t ahead = std::max<uint64_t>(kAheadBytes / view.cache->page_bytes, 1);
@@ -39,7 +39,7 @@ int advise_pages(paging::Engine& engine, region::View& view, uint64_t first, uin
       return 0;
     case MADV_PAGEOUT:
       return engine.evict(cache, first, end).code();
-    case MADV_DOFORK:  // of no concern to bytes
+    case MADV_DOFORK:  // this and the following do not concern the bytes
     case MADV_DONTDUMP:
     case MADV_DODUMP:
     case MADV_HUGEPAGE:

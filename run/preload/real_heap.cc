@@ -13,14 +13,14 @@ namespace {
 
 constinit thread_local bool is_looking_up = false;
 
-// What the program itself, or a library before this one, defines is what the C library uses, too.
-// Otherwise it is the next in line.
+// If the program itself, or a library before this one, defines the function, the C library uses
+// that one, too, and so do we. Otherwise the real one is that of the next library.
 template <typename F>
 bool look_up(F& into, const char* name, const char* marker) {
   Dl_info found_in{}, us{};
   ElfW(Sym)* symbol = nullptr;
   void* found = ::dlsym(RTLD_DEFAULT, name);
-  // A program that takes the function's address has an entry of its own, which leads back to us.
+  // A program that uses the function's address has an entry of its own for it, which leads to us.
   const bool is_entry =
       found != nullptr &&
       ::dladdr1(found, &found_in, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 &&
@@ -45,7 +45,7 @@ void look_all_up() {
   is_looking_up = false;
 }
 
-// Whether the table can be asked now: not by the look-up itself.
+// Looks the functions up. False within the look-up itself: its own calls cannot use them yet.
 bool is_ready() {
   if (is_looking_up) return false;
   look_all_up();

@@ -21,8 +21,8 @@ namespace {
 
 constexpr uint64_t kNsMax = 30'000'000'000;
 
-// A question and its answer, in memory that a process shares with its descendants. So neither needs
-// a descriptor for it: who asks, or is asked, may have none left.
+// A question and its answer, in memory that a process shares with its descendants. So neither side
+// needs a new descriptor, of which it may have none left.
 struct Slot {
   enum State : uint32_t {
     kFree,
@@ -45,7 +45,7 @@ struct Board {
   Slot slots[kSlotsMax];
 };
 
-// The asking ends that this process has: its own and those of whom it descends from.
+// The asking ends that this process has: its own and those of its ancestors.
 struct Link {
   std::atomic<int> asking_end{-1};
   std::atomic<Board*> board{nullptr};
@@ -55,8 +55,8 @@ std::array<Link, kLinksMax> links;
 
 std::atomic<int> answering{-1}, asking{-1};
 
-// Forked children do not have the answering end: when the process is gone, whoever asks would wait
-// for them, and they for themselves. Its asking end they keep.
+// Forked children close the answering end: otherwise, when the process is gone, whoever asks would
+// wait for them, and they for themselves. They keep the asking end.
 void close_in_child() {
   asking.store(-1);
   if (const int fd = answering.exchange(-1); fd >= 0) {
@@ -82,7 +82,7 @@ bool add_link(int asking_end, Board* board) {
   return false;
 }
 
-// A free one, or one that belongs to nobody any more: who had it has been ended.
+// Claims a free slot, or one that was claimed so long ago that its owner must have ended.
 Slot* claim(Board& board) {
   const uint64_t now = os::now_ns();
   for (Slot& slot : board.slots) {
@@ -96,7 +96,7 @@ Slot* claim(Board& board) {
   return nullptr;
 }
 
-// Of several processes, where os::wait() is of one.
+// For words that processes share: os::wait() works only among the threads of one process.
 void wait_shared(std::atomic<uint32_t>& word, uint32_t seen) {
   const timespec while_sleeping{0, 20'000'000};
   ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &while_sleeping, nullptr, 0);
@@ -105,7 +105,7 @@ void wake_shared(std::atomic<uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-// Says that there is a question. 0 or an errno.
+// Tells the process at the other end that there is a question. 0 or an errno.
 int ring(int link, unsigned char number, uint64_t deadline_ns) {
   OC_ASSERT(link >= 0 && number < Board::kSlotsMax);
   for (;;) {
@@ -193,7 +193,7 @@ ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
     answer = slot->answer;
   else if (error == EPIPE || error == ECONNRESET)
     answer = Answer::kGone;
-  // Whoever is answering still frees the slot itself.
+  // If the question is still being answered, the answering thread frees the slot.
   if (!slot->change(Slot::kTaken, Slot::kAbandoned)) slot->state.store(Slot::kFree);
   return answer;
 }

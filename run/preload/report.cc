@@ -69,7 +69,7 @@ Json json_of(const Report& r) {
   return j;
 }
 
-// One object for the whole run: sums and maxima, the files of all, and the processes each.
+// One object for the whole run: maxima, the files of all processes, and the report of each process.
 Json joined(const std::vector<Json>& all) {
   Json j = {{"files", Json::array()}, {"not_taken", Json::array()},
             {"processes", all},       {"budget_bytes", 0},

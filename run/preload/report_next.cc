@@ -13,15 +13,15 @@ namespace {
 
 using base::Json;
 
-constexpr uint64_t kPagesMin = 4096;  // fewer are no trouble
+constexpr uint64_t kPagesMin = 4096;  // fewer cost too little to be worth a change
 constexpr uint64_t kLargerPageBytes = 64 << 10;
 constexpr uint64_t kLargerPagesMin = 1024;
 
-// Of all files of a process, its allocations included.
+// Sums over all files of a process, its allocations included.
 struct Sums {
-  uint64_t faults = 0, pages = 0;  // brought in
-  uint64_t fills = 0;              // of these, by faults and not without I/O
-  uint64_t learnt = 0;             // of `pages`: as a profile says, whatever the order
+  uint64_t faults = 0, pages = 0;  // pages that were brought in
+  uint64_t fills = 0;              // of `pages`: by faults, with I/O
+  uint64_t learnt = 0;             // of `pages`: as a profile says, in any order
   uint64_t size_bytes = 0, read_bytes = 0, read_again_bytes = 0;
 };
 
@@ -57,7 +57,7 @@ bool is_messages_asked_for() {
   return delivery != nullptr && std::string_view(delivery) == "messages";
 }
 
-// It is as large as it can be.
+// Such a budget is as large as it can be already.
 bool is_budget_adapting() {
   const char* const budget = std::getenv("OUTCORE_BUDGET");
   return budget != nullptr && std::string_view(budget) == "auto";
@@ -94,7 +94,7 @@ std::string next_command(const std::vector<Json>& processes, std::vector<std::st
     change = find_change(process, sums);
   }
   if (change.option.empty()) return {};
-  if (command.size() < 2) command = {"outcore run", "…"};  // it was not `outcore run`
+  if (command.size() < 2) command = {"outcore run", "…"};  // not started by `outcore run`
   const std::string line = change.option + " " + change.value;
   const auto before = std::find_if(command.begin(), command.end(), [&](const std::string& given) {
     return given.starts_with(change.option + " ");

@@ -30,8 +30,8 @@ void close_in_child() {
   if (const int fd = listening.exchange(-1); fd >= 0) ::close(fd);
 }
 
-// Chance makes the name one that nobody can have taken before, also where PID namespaces share one
-// of the network. 0 or -errno.
+// Binds a name with a random part, so that nobody can have taken it before, even where several PID
+// namespaces share a network namespace. 0 or -errno.
 int bind_by_chance(int fd) {
   constexpr int kAttemptsMax = 8;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
@@ -53,7 +53,7 @@ int bind_by_chance(int fd) {
 
 uint64_t deadline_in(int seconds) { return base::now_ns() + seconds * 1'000'000'000ull; }
 
-// The bound is that of the whole exchange: a peer that sends byte by byte holds nobody up.
+// The deadline is for a whole line, not for each byte: a slow peer delays nobody longer.
 bool waits_until(int fd, int16_t events, uint64_t deadline_ns) {
   for (;;) {
     const uint64_t now = base::now_ns();
@@ -65,7 +65,7 @@ bool waits_until(int fd, int16_t events, uint64_t deadline_ns) {
   }
 }
 
-// What is sent is one line: nothing behind it is lost.
+// The peer sends only one line, so nothing is lost behind it.
 std::string read_line(int fd, uint64_t deadline_ns) {
   std::string line;
   char part[512];

@@ -83,7 +83,7 @@ bool Settings::is_named(const std::string& path) const { return matches(map, pat
 bool Settings::is_excluded(const std::string& path) const { return matches(not_map, path); }
 
 const Settings& settings() {
-  static const Settings* const read = new Settings(read_settings());  // used until the last breath
+  static const Settings* const read = new Settings(read_settings());  // used until the process ends
   return *read;
 }
 

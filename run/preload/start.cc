@@ -22,7 +22,7 @@
 namespace outcore::preload {
 namespace {
 
-// The memory that `outcore run` has left open for the reports of all processes.
+// Protects the descriptor of the memory that `outcore run` has left open for all reports.
 void keep_report() {
   const int fd = settings().report_fd;
   char path[64];
@@ -32,13 +32,13 @@ void keep_report() {
     OwnDescriptors::mark(fd);
 }
 
-// Registered first, so it runs last: the program's own functions may still need its memory.
+// Registered first, so it runs last: the program's own functions may still need the heap's memory.
 void retire_at_quick_exit() { LastStore::run(LastStore::What::kStoreAndRetire); }
 
 void store_before_a_crash() { LastStore::run(LastStore::What::kStore); }
 
-// pthread_cancel() ends a thread by the unwinder of the system's libgcc, in whose steps through our
-// frames the copy in this library has a part: it makes its tables now, or would abort.
+// pthread_cancel() ends a thread with the unwinder of the system's libgcc. In its steps through our
+// frames it also uses this library's copy, which must make its tables now, or it would abort.
 void prepare_unwinding() {
   ::_Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
 }
@@ -57,7 +57,7 @@ __attribute__((constructor)) void begin() {
   keep_report();
   Heap::prepare();
   ::at_quick_exit(retire_at_quick_exit);
-  // A mask that was inherited may hold what must never be blocked.
+  // An inherited mask may block signals that must never be blocked.
   sigset_t faults;
   sigemptyset(&faults);
   for (const int signal : {SIGBUS, SIGSEGV}) sigaddset(&faults, signal);
@@ -77,7 +77,7 @@ __attribute__((destructor)) void end() {
 
 void end_of_process() {
   if (are_all_restricted()) return;
-  static std::atomic<pid_t> ending{0};  // the process that ends: a forked child ends, too
+  static std::atomic<pid_t> ending{0};  // the process that ends; a forked child ends by itself
   Door& door = Door::instance();
   if (door.is_of_another_process()) return;
   const pid_t self = ::getpid();

@@ -1,7 +1,7 @@
-// What thread-local objects of this library leave to be done when a thread ends. The linker's
-// --wrap sends it here (cmake/preload.cmake): the C library would note it in the program's heap,
-// which may be locked by the very thread that faults, and ends the process where that heap is
-// empty.
+// The destructors of this library's thread-local objects. The linker's --wrap sends their
+// registration here (cmake/preload.cmake): the C library would note them in the program's heap,
+// which the very thread that faults may have locked, and it ends the process if that heap has no
+// memory.
 #include <pthread.h>
 
 #include "run/preload/own_memory.h"
@@ -17,7 +17,7 @@ struct End {
 
 constinit thread_local End* ends = nullptr;
 
-// The latest first. What runs may note more.
+// Runs the latest first. A destructor may register more.
 void run_all(void*) {
   while (ends != nullptr) {
     End* const end = ends;
@@ -27,7 +27,7 @@ void run_all(void*) {
   }
 }
 
-// -1: the system has no key left, and threads leave what they had behind.
+// -1: the system has no key left, and no destructor runs when a thread ends.
 int key_once() {
   static const int key = [] {
     pthread_key_t made = 0;
@@ -39,13 +39,13 @@ int key_once() {
 }  // namespace
 }  // namespace outcore::preload
 
-using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
+using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this folder
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker's name
-// The main thread's are not run: it ends with the process.
+// The main thread's destructors are not run: that thread ends with the process.
 extern "C" int __wrap___cxa_thread_atexit(void (*run)(void*), void* object, void*) {
   auto* const end = static_cast<End*>(OwnMemory::allocate(sizeof(End), 16));
-  if (end == nullptr) return 0;  // it is left behind
+  if (end == nullptr) return 0;  // the object is never destroyed
   *end = {run, object, ends};
   ends = end;
   if (const int key = key_once(); key >= 0)

@@ -17,12 +17,12 @@ namespace {
 using Kind = ArgumentShape::Kind;
 using base::kSystemPage;
 
-// More than any call has; what is larger is left to the kernel.
+// More than any call needs; memory of a larger argument is left to the kernel.
 constexpr size_t kBytesMax = Bounce::kBytesMax / 2;
 constexpr size_t kStringBytesMax = 64 << 10;
 constexpr const char* kWhy = "a system call that Outcore cannot follow was given memory of it";
 
-// What is left of the page.
+// The bytes from `p` to the end of its page.
 size_t to_page_end(const std::byte* p) {
   return kSystemPage - reinterpret_cast<uint64_t>(p) % kSystemPage;
 }
@@ -36,7 +36,7 @@ TrappedArguments::TrappedArguments(const CallShape& shape,
   std::copy(std::begin(given), std::end(given), words_);
 }
 
-// As the kernel would count; a size that cannot be read is none.
+// The size as the kernel would compute it; 0 if it cannot be read.
 size_t TrappedArguments::bytes_of(int i) const {
   OC_ASSERT(i >= 0 && i < CallShape::kArguments);
   const ArgumentShape& a = shape_.arguments[i];
@@ -68,7 +68,7 @@ bool TrappedArguments::concern_ours() const {
       case Kind::kNone:
         break;
       case Kind::kHandled: {
-        // The size is the next argument, but for the target of mremap.
+        // The size is the next argument, except for the target of mremap.
         const long size = given_[i == 4 ? 2 : i + 1];
         const uint64_t bytes =
             std::clamp<uint64_t>(static_cast<uint64_t>(size), 1, uint64_t{1} << 46);
@@ -98,7 +98,7 @@ std::byte* TrappedArguments::take(size_t bytes) {
 }
 
 int TrappedArguments::leave(int i, size_t bytes) {
-  // The child of vfork changes nothing of ours: what is absent is EFAULT there.
+  // A child of vfork changes nothing of ours: the kernel answers EFAULT for its absent pages.
   if (is_borrowing()) return 0;
   const uint64_t address = reinterpret_cast<uint64_t>(at(i));
   const uint64_t start = base::round_down(address, kSystemPage);
@@ -167,8 +167,9 @@ int TrappedArguments::copy_in() {
   return 0;
 }
 
-// Only what has changed: what other threads write beside it stays. Where two arguments overlap the
-// kernel's later one wins: what that did not change was changed back by it.
+// Copies only bytes that have changed: what other threads write beside them stays. Where two
+// arguments overlap, all of the later one is copied, because the kernel writes it last: even a byte
+// of it that did not change replaces what the kernel wrote for the earlier one.
 int TrappedArguments::copy_out() {
   int error = 0;
   for (const Piece& piece : pieces_) {

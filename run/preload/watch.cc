@@ -38,17 +38,17 @@ struct Command {
   int fd = -1;  // of the process
   int result = 0;
   std::atomic<uint32_t> is_done{0};
-  Command* next = nullptr;  // asked earlier
+  Command* next = nullptr;  // the one that was asked before
 };
 
 struct Watch::Impl {
-  int to_listener = -1, to_answerer = -1;  // events; in both tables of descriptors
+  int to_listener = -1, to_answerer = -1;  // eventfds, open in both tables of descriptors
   int requests = -1;
-  int link = -1;  // of descendants
+  int link = -1;  // by which descendants ask
   os::Lock lock;
-  Command* commands = nullptr;    // a list through those who wait: asking needs no memory
-  std::vector<Identity> opened;   // by others: to be handed back
-  std::vector<Identity> settled;  // handed back, or it could not be
+  Command* commands = nullptr;    // on the stacks of those who wait: asking needs no memory
+  std::vector<Identity> opened;   // by others; must be handed back
+  std::vector<Identity> settled;  // those handed back, or that could not be
 
   void listen();
   void answer();
@@ -67,7 +67,7 @@ struct Watch::Impl {
     const ssize_t ignored = real().read(event, &count, sizeof count);
     static_cast<void>(ignored);
   }
-  // In the order in which they were asked.
+  // Returns them in the order in which they were asked.
   Command* take_commands() {
     const os::Locked locked(lock);
     Command* in_order = nullptr;
@@ -118,7 +118,7 @@ Status Watch::start() {
     // They live as long as the process, and end with it. banned-ok: nobody could join them
     std::thread([impl, &listening] {
       become_ours("outcore-watch");
-      // A copy of the table, of which all but our two events is closed again.
+      // The thread gets a copy of the table, and closes all but our two events in it.
       const bool is_apart = ::unshare(CLONE_FILES) == 0;
       if (is_apart) Listener::close_all_but(impl->to_listener, impl->to_answerer);
       listening.store(is_apart ? 1 : 2);
@@ -208,7 +208,7 @@ void Watch::Impl::listen() {
     const bool is_called = listener.wait();
     if (is_called) hush(to_listener);
     for (Command *command = take_commands(), *next = nullptr; command != nullptr; command = next) {
-      next = command->next;  // it may go as soon as it is done
+      next = command->next;  // the command may be gone as soon as it is done
       try {
         command->result = carry_out(*command, listener);
       } catch (const std::bad_alloc&) {
@@ -222,7 +222,7 @@ void Watch::Impl::listen() {
   }
 }
 
-// What others have opened is to be handed back. True if there is any.
+// Notes the files that others have opened, to be handed back. True if there are any.
 bool Watch::Impl::note_opened(Listener& listener) {
   try {
     {
@@ -235,11 +235,11 @@ bool Watch::Impl::note_opened(Listener& listener) {
     opened.insert(opened.end(), heard.begin(), heard.end());
     return !heard.empty();
   } catch (const std::bad_alloc&) {
-    return false;  // it is heard at the next turn
+    return false;  // the listener reports it in the next round
   }
 }
 
-// Without memory for that what is left is tried again: whoever opened the files waits for them.
+// If memory is short, the rest is tried again, because whoever opened the files waits for them.
 void Watch::Impl::hand_back_opened() {
   for (;;) {
     Identity identity;

@@ -20,7 +20,7 @@
 #include "run/preload/real.h"
 #include "run/preload/words.h"
 
-// The arguments where the kernel expects them; the instruction returns to the caller.
+// Moves the arguments to where the kernel expects them; the instruction returns to the caller.
 extern "C" {
 [[gnu::used, gnu::visibility("hidden")]] constinit std::atomic<const void*> outcore_window_code{
     nullptr};
@@ -52,13 +52,13 @@ namespace {
 constexpr uint64_t kGrain = uint64_t{2} << 20;
 constexpr int kTriesMax = 4096;
 
-// At most once at a time, and not while the process forks.
+// Only one thread at a time prepares the window, and none while the process forks.
 os::ProcessLock preparing;
 
-// What the environment said in the beginning.
+// What the environment said when it was first read.
 char given[512] = {};
 
-// A call by another instruction than ours: of this library, as any of the program's.
+// Makes a call with another instruction than the window's, as the program would.
 long call_past(long number, uint64_t first) {
   long result = number;
   asm volatile("syscall"  // banned-ok: an instruction's
@@ -78,11 +78,11 @@ constinit thread_local bool is_trying_traps = false;
 constinit thread_local unsigned trap_count = 0;
 
 Window& Window::instance() {
-  static Window* const window = new Window;  // used until the last breath
+  static Window* const window = new Window;  // used until the process ends
   return *window;
 }
 
-// Kept: the program may clean its environment.
+// The text is kept, because the program may clear its environment.
 bool Window::read_environment() {
   const char* const text = std::getenv(WindowPlace::kVariable);
   const std::string_view named = text == nullptr ? "" : text;
@@ -114,7 +114,7 @@ long Window::call(long number, const long (&w)[6]) {
   return outcore_window_call(number, w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 
-// The return address lies below what the function that made the call may have there.
+// The return address is put below the red zone, which the function that made the call may use.
 void Window::call_anew(long number, long long* registers) {
   const auto code = reinterpret_cast<uint64_t>(outcore_window_code.load(std::memory_order_relaxed));
   OC_CHECK(code != 0);
@@ -140,7 +140,7 @@ std::string Window::why_not() {
 
 bool Window::prepare() {
   if (is_ready()) return true;
-  // The child of vfork has its parent's memory, and handlers of its own.
+  // A child of vfork shares its parent's memory, but has signal handlers of its own.
   if (!is_offered() || Door::instance().is_of_another_process()) return false;
   const int saved_errno = errno;
   answer_traps();
@@ -160,7 +160,7 @@ bool Window::prepare() {
   return is_ready();
 }
 
-// Empty, or why not.
+// Returns why the window cannot be used; empty: it can.
 std::string Window::set_up() {
   const std::string told = std::string(WindowPlace::kVariable) + "=" + given;
   const std::optional<WindowPlace> place = WindowPlace::parse(given);
@@ -170,7 +170,7 @@ std::string Window::set_up() {
   if (std::string why = map_instruction(); !why.empty()) return why;
   if (!is_filter_right())
     return told + ": no filter traps what points there: start the program by `outcore run`";
-  uint64_t start = 0;  // without it: at the beginning
+  uint64_t start = 0;  // if there is no random number: at the beginning
   const ssize_t ignored = ::getrandom(&start, sizeof start, GRND_NONBLOCK);
   static_cast<void>(ignored);
   next_.store(start % (WindowPlace::kBytes / 2) / kGrain * kGrain);
@@ -198,7 +198,8 @@ std::string Window::map_instruction() const {
   return {};
 }
 
-// Both ends of the window are trapped, what lies beside them is not, and our instruction passes.
+// Whether the filter traps both ends of the window, but not what lies beside them, and lets our
+// instruction pass.
 bool Window::is_filter_right() {
   const uint64_t last = place_.base + WindowPlace::kBytes - 1;
   sigset_t only, before;
@@ -212,7 +213,7 @@ bool Window::is_filter_right() {
   const bool is_trapped = trap_count == 2;
   call_past(SYS_access, place_.base - 1);
   call_past(SYS_access, last + 1);
-  // By our instruction; calls that are made anew have another, behind it.
+  // Made by our instruction. Calls that are made anew use another one, behind it.
   const long there[6] = {static_cast<long>(place_.base), 0, 0, 0, 0, 0};
   call(SYS_access, there);
   const bool is_right = is_trapped && trap_count == 2;
@@ -221,7 +222,7 @@ bool Window::is_filter_right() {
   return is_right;
 }
 
-// The kernel refuses MAP_SHARED_VALIDATE beside MAP_FIXED_NOREPLACE.
+// The kernel refuses MAP_SHARED_VALIDATE together with MAP_FIXED_NOREPLACE.
 void* Window::map_at(void* wanted, size_t size_bytes, int protection, int flags, int fd,
                      off_t offset) {
   if ((flags & MAP_TYPE) != MAP_SHARED_VALIDATE)
@@ -238,7 +239,8 @@ void* Window::map_at(void* wanted, size_t size_bytes, int protection, int flags,
 
 void* Window::map(size_t size_bytes, int protection, int flags, int fd, off_t offset) {
   if (!is_ready() || size_bytes == 0 || size_bytes > WindowPlace::kBytes / 4) return MAP_FAILED;
-  // Some room between mappings, as mremap() in place wants it, and so that none runs into the next.
+  // Leaves a gap between mappings, so that mremap() can extend one in place and none runs into the
+  // next.
   const uint64_t step = base::round_up(size_bytes, kGrain) + kGrain;
   const int saved_errno = errno;
   for (int tries = 0; tries < kTriesMax; ++tries) {
@@ -251,7 +253,7 @@ void* Window::map(size_t size_bytes, int protection, int flags, int fd, off_t of
     void* p = map_at(wanted, size_bytes, protection, flags, fd, offset);
     OC_ASSERT(p == MAP_FAILED || covers(p, size_bytes));
     if (p == wanted) return errno = saved_errno, p;
-    if (p != MAP_FAILED) real().munmap(p, size_bytes);  // Linux before 4.17
+    if (p != MAP_FAILED) real().munmap(p, size_bytes);  // Linux before 4.17 ignores the flag
     if (p == MAP_FAILED && errno != EEXIST) break;
   }
   errno = saved_errno;

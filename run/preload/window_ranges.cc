@@ -1,5 +1,5 @@
-// Calls of this library that name ranges of the window: they go by the window's own instruction, as
-// they would be trapped by any other. See window.h.
+// Calls of this library on ranges of the window: they are made by the window's own instruction,
+// because the filter would trap them from any other. See window.h.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -13,11 +13,11 @@
 namespace outcore::preload {
 namespace {
 
-Real direct;  // as they were
+Real direct;  // the functions as they were before
 
 long word(const void* p) { return reinterpret_cast<long>(p); }
 
-// -1 and errno, as the C library has it.
+// Returns -1 and sets errno on failure, as the C library does.
 template <typename... Words>
 long pass(long number, Words... words) {
   const long all[6] = {static_cast<long>(words)...};
@@ -31,7 +31,7 @@ int pass_int(long number, Words... words) {
 }
 
 bool is_there(const void* a, size_t n) { return Window::covers(a, n); }
-// Buffers: the program's own are looked at by the functions that it calls.
+// For buffers of our own calls: the functions that the program calls look at its buffers.
 bool is_own(const void* p, size_t n) { return is_inside() && Window::covers(p, n); }
 
 void* map(void* a, size_t n, int protection, int flags, int fd, off_t at) {
@@ -44,7 +44,7 @@ int unmap(void* a, size_t n) {
 void* remap(void* a, size_t n, size_t m, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
-  // Whether it was given or not, as the C library does it.
+  // It is read even if the caller did not pass it, as the C library does.
   void* to = va_arg(arguments, void*);
   va_end(arguments);
   const bool has_target = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0;
