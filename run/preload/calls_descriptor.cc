@@ -153,6 +153,20 @@ OUTCORE_EXPORT int close(int fd) {
   return result;
 }
 
+namespace {
+
+// The kernel has closed them.
+void closed_range(unsigned first, unsigned last) {
+  for (unsigned at = first; at <= last; ++at) {
+    const int fd = static_cast<int>(at);
+    TakenFile* file = DescriptorTable::entry_of(fd);
+    DescriptorTable::closed(fd);
+    if (file != nullptr) afterwards([file] { Door::instance().closed_descriptor(*file); });
+  }
+}
+
+}  // namespace
+
 OUTCORE_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
   if (is_inside()) return real().close_range(first, last, flags);
   if (first > last) return fail(EINVAL);
@@ -169,9 +183,7 @@ OUTCORE_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcep
     if (own != at) {
       const int result = real().close_range(at, stop, flags);
       if (result != 0) return result;
-      if (is_closing)
-        for (unsigned fd = at; fd <= stop && fd < end; ++fd)
-          DescriptorTable::closed(static_cast<int>(fd));
+      if (is_closing) closed_range(at, std::min(stop, end - 1));
     }
     if (stop == last || own >= end) break;
     at = own + 1;
@@ -342,7 +354,14 @@ OUTCORE_ALIAS(FILE*, fopen64, (const char*, const char*), fopen);
 
 OUTCORE_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
   if (!is_ready([&] { before_stdio(path, mode); })) return nullptr;
-  return opened_stdio(real().freopen(path, mode, stream));
+  const bool is_noted = !is_inside() && !is_borrowing() && stream != nullptr;
+  const int fd = is_noted ? ::fileno(stream) : -1;
+  TakenFile* const file = fd >= 0 ? DescriptorTable::entry_of(fd) : nullptr;
+  FILE* const again = opened_stdio(real().freopen(path, mode, stream));
+  // It closes the descriptor, also if it fails.
+  if (again == nullptr && fd >= 0) DescriptorTable::closed(fd);
+  if (file != nullptr) afterwards([file] { Door::instance().closed_descriptor(*file); });
+  return again;
 }
 OUTCORE_ALIAS(FILE*, freopen64, (const char*, const char*, FILE*), freopen);
 

@@ -87,16 +87,12 @@ struct KernelsAction {
   unsigned long mask;
 };
 
+// The actions of all signals but the C library's own (below SIGRTMIN) are those of sigaction().
 long set_action(const Words& w) {
   const int number = as_int(w.a);
-  const bool is_fault = number == SIGBUS || number == SIGSEGV || number == SIGSYS;
-  if (as_size(w.d) != kKernelsMaskBytes || (!is_fault && w.b == 0))
+  const bool is_librarys = number > SIGSYS && number < SIGRTMIN;
+  if (is_librarys || as_size(w.d) != kKernelsMaskBytes)
     return real().syscall(SYS_rt_sigaction, w.a, w.b, w.c, w.d);
-  if (!is_fault) {
-    KernelsAction copy = *to<const KernelsAction>(w.b);
-    for (const int fault : kFaultSignals) copy.mask &= ~(1UL << (fault - 1));
-    return real().syscall(SYS_rt_sigaction, w.a, &copy, w.c, w.d);
-  }
   struct sigaction now {
   }, before{};
   if (const auto* asked = to<const KernelsAction>(w.b); asked != nullptr) {
@@ -107,7 +103,8 @@ long set_action(const Words& w) {
   const int result =
       as_program::sigaction(number, w.b == 0 ? nullptr : &now, w.c == 0 ? nullptr : &before);
   if (auto* told = to<KernelsAction>(w.c); result == 0 && told != nullptr) {
-    *told = {before.sa_handler, static_cast<unsigned long>(before.sa_flags), nullptr, 0};
+    const auto flags = static_cast<unsigned>(before.sa_flags);  // bit 31 is no sign
+    *told = {before.sa_handler, flags, nullptr, 0};
     std::memcpy(&told->mask, &before.sa_mask, kKernelsMaskBytes);
   }
   return result;

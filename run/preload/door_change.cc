@@ -286,7 +286,7 @@ int Door::lock_range(const std::byte* address, uint64_t size_bytes) {
   });
   // The limit of a buffer is for all of its members, so what one of them locks is not pinned in it:
   // the kernel locks it for this one, as far as it may.
-  if (is_some_shared)
+  if (is_some_shared && result == 0)
     result = leave(address, size_bytes, "the program locks it, and others share it");
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
     to = std::min<uint64_t>(to, m.region->view->mapped_bytes());

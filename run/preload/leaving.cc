@@ -70,6 +70,10 @@ void let_descriptors_leave(const msghdr* message) {
   auto* m = const_cast<msghdr*>(message);
   for (cmsghdr* part = CMSG_FIRSTHDR(m); part != nullptr; part = CMSG_NXTHDR(m, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    // The kernel refuses a part that does not fit the message.
+    const auto* const end = static_cast<const unsigned char*>(m->msg_control) + m->msg_controllen;
+    const auto* const begin = reinterpret_cast<const unsigned char*>(part);
+    if (part->cmsg_len < CMSG_LEN(0) || part->cmsg_len > static_cast<size_t>(end - begin)) return;
     const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (size_t i = 0; i < count; ++i) {
       int descriptor = -1;

@@ -87,13 +87,25 @@ Slot* claim(Board& board) {
   const uint64_t now = os::now_ns();
   for (Slot& slot : board.slots) {
     const uint32_t state = slot.state.load();
-    const bool is_left = state != Slot::kTaken && now > slot.claimed_ns.load() + 2 * kNsMax;
+    uint64_t claimed_ns = slot.claimed_ns.load();
+    const bool is_left = state != Slot::kTaken && now > claimed_ns + 2 * kNsMax;
     if (state != Slot::kFree && !is_left) continue;
-    if (!slot.change(state, Slot::kClaimed)) continue;
-    slot.claimed_ns.store(now);
-    return &slot;
+    // The time first: a slot that is claimed must not look as if it were left. Of several that
+    // claim a slot that was left, one changes the time; of a free one, one changes the state.
+    if (!slot.claimed_ns.compare_exchange_strong(claimed_ns, now)) continue;
+    if (slot.change(state, Slot::kClaimed)) return &slot;
   }
   return nullptr;
+}
+
+// The asker needs it no more. If the question is just being answered, the answering thread frees it;
+// an asker that was stopped for a minute no longer has it.
+void leave(Slot& slot, uint64_t claimed_ns) {
+  while (slot.claimed_ns.load() == claimed_ns) {
+    const uint32_t state = slot.state.load();
+    if (state == Slot::kFree || state == Slot::kClaimed || state == Slot::kAbandoned) return;
+    if (slot.change(state, state == Slot::kTaken ? Slot::kAbandoned : Slot::kFree)) return;
+  }
 }
 
 // For words that processes share: os::wait() works only among the threads of one process.
@@ -179,6 +191,7 @@ ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
     os::wait(&nothing, 0, 1'000'000);
   }
   OC_CHECK(slot >= board->slots && slot < board->slots + Board::kSlotsMax);
+  const uint64_t claimed_ns = slot->claimed_ns.load();
   slot->question = question;
   slot->state.store(Slot::kAsked);
   Answer answer = Answer::kLate;
@@ -193,8 +206,7 @@ ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
     answer = slot->answer;
   else if (error == EPIPE || error == ECONNRESET)
     answer = Answer::kGone;
-  // If the question is still being answered, the answering thread frees the slot.
-  if (!slot->change(Slot::kTaken, Slot::kAbandoned)) slot->state.store(Slot::kFree);
+  leave(*slot, claimed_ns);
   return answer;
 }
 

@@ -26,10 +26,6 @@ constexpr int kSecondsMax = 2;
 
 std::atomic<int> listening{-1};
 
-void close_in_child() {
-  if (const int fd = listening.exchange(-1); fd >= 0) ::close(fd);
-}
-
 // Binds a name with a random part, so that nobody can have taken it before, even where several PID
 // namespaces share a network namespace. 0 or -errno.
 int bind_by_chance(int fd) {
@@ -169,8 +165,12 @@ int listen_for_requests() {
   return error;
 }
 
+void stop_listening_for_requests() {
+  if (const int fd = listening.exchange(-1); fd >= 0) ::close(fd);
+}
+
 void keep_requests_from_children() {
-  os::at_fork(os::ForkOrder::kRequests, nullptr, nullptr, close_in_child);
+  os::at_fork(os::ForkOrder::kRequests, nullptr, nullptr, stop_listening_for_requests);
 }
 
 void answer_request(int listener) {

@@ -90,7 +90,10 @@ Watch& Watch::instance() {
   return *watch;
 }
 
-void Watch::forget_in_child() { impl_ = nullptr; }
+void Watch::forget_in_child() {
+  impl_ = nullptr;
+  is_half_started_ = false;
+}
 
 // Whoever asks finds that nobody answers any more.
 void Watch::hang_up() {
@@ -99,20 +102,33 @@ void Watch::hang_up() {
     if (socket >= 0) ::shutdown(socket, SHUT_RDWR);
 }
 
+// What start() has made is undone, so that another try does not make it twice. No thread runs.
+Status Watch::give_up(Impl* impl, const Status& why) {
+  OC_ASSERT(!why.ok());
+  stop_listening_for_requests();
+  for (const int fd : {impl->to_listener, impl->to_answerer})
+    if (fd >= 0) ::close(fd);
+  delete impl;
+  return why;
+}
+
 Status Watch::start() {
   if (impl_ != nullptr) return {};
+  if (is_half_started_) return Error{EAGAIN, "the watching threads could not be started before"};
   auto* impl = new Impl;
   impl->to_listener = ::eventfd(0, EFD_CLOEXEC);
   impl->to_answerer = ::eventfd(0, EFD_CLOEXEC);
+  const int error = errno;
   impl->requests = listen_for_requests();
   if (impl->requests < 0)
     say(std::string("`outcore residency` will not find this program, as it cannot listen: ") +
         ::strerrordesc_np(-impl->requests));
   if (impl->to_listener < 0 || impl->to_answerer < 0)
-    return base::system_error(errno, "make an event for the watching threads");
+    return give_up(impl, base::system_error(error, "make an event for the watching threads"));
   impl->link = ReleaseLink::start();
   if (impl->link < 0)
-    return base::system_error(-impl->link, "make the sockets by which child processes ask");
+    return give_up(
+        impl, base::system_error(-impl->link, "make the sockets by which child processes ask"));
   std::atomic<uint32_t> listening{0};
   try {
     // They live as long as the process, and end with it. banned-ok: nobody could join them
@@ -126,13 +142,17 @@ Status Watch::start() {
       if (is_apart) impl->listen();
     }).detach();  // banned-ok: it lives as long as the process
     while (listening.load() == 0) os::wait(&listening, 0, 100'000'000);
-    if (listening.load() == 2) return Error{EPERM, "a table of descriptors of its own is refused"};
+    if (listening.load() == 2)
+      return give_up(impl, Error{EPERM, "a table of descriptors of its own is refused"});
     std::thread([impl] {
       become_ours("outcore-answer");
       impl->answer();
     }).detach();  // banned-ok: it lives as long as the process
   } catch (const std::system_error& e) {
-    return base::system_error(e.code().value(), "start the watching threads");
+    const Status why = base::system_error(e.code().value(), "start the watching threads");
+    if (listening.load() == 0) return give_up(impl, why);
+    is_half_started_ = true;  // the listening thread has it, and listens for nobody
+    return why;
   }
   impl_ = impl;
   return {};

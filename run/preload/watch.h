@@ -59,7 +59,9 @@ class Watch {
   Watch() = default;
   void ask_access(const TakenFile& file, bool is_asking);
   struct Impl;
+  static Status give_up(Impl* impl, const Status& why);
   Impl* impl_ = nullptr;  // exists as long as the process
+  bool is_half_started_ = false;
 };
 
 }  // namespace outcore::preload

@@ -1,5 +1,7 @@
 // fds DIR [BYTES]: descriptors have the numbers that they have always had, whatever is mapped; and
 // a mapping lives on when all of them are closed.
+#include <filesystem>
+
 #include "program.h"
 
 using namespace program;
@@ -9,6 +11,16 @@ namespace {
 void expect_number(int number, int expected, const char* what) {
   if (number != expected) fail("%s gave descriptor %d, expected %d", what, number, expected);
   std::printf("%s %d\n", what, number);
+}
+
+// Whether anybody in this process has a file open that has no name.
+bool has_removed() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code none;
+    if (std::filesystem::read_symlink(entry, none).string().ends_with("/fds (deleted)"))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -50,5 +62,19 @@ int main(int count, char** arguments) {
     require(is_filled(back, 512, 2, at / 8), "the file has what was written");
   }
   std::printf("the file has what was written\n");
+  // The space of what was removed is free with its last descriptor, however that is closed.
+  constexpr void (*kWays[])() = {[] { ::close(3); }, [] { ::closefrom(3); },
+                                 [] { ::close_range(3, ~0u, 0); }};
+  for (const auto close_all : kWays) {
+    close_all();
+    ::unlink("fds");
+    expect_number(make_file("fds", bytes, 3), 3, "open of another");
+    words = map(3, bytes, PROT_READ | PROT_WRITE);
+    fill(words, bytes / 8, 4);
+    require(::munmap(words, bytes) == 0 && ::unlink("fds") == 0, "munmap, unlink");
+    require(has_removed(), "it is there as long as it is open");
+    close_all();
+    require(!has_removed(), "nobody has it open");
+  }
   return 0;
 }

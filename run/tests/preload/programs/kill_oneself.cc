@@ -98,6 +98,25 @@ void wait_for_it() {
 
 volatile int handled = 0;
 
+// The kernel's struct sigaction, and what returns from a handler.
+struct KernelsAction {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  unsigned long mask;
+};
+constexpr unsigned long kRestorer = 0x04000000;
+extern "C" void return_from_handler();
+asm("return_from_handler: mov $15, %eax\n syscall\n");
+
+// As runtimes do it that have no C library. The action there was before.
+KernelsAction handle_by_number(int signal, void (*handler)(int), unsigned long flags) {
+  const KernelsAction now{handler, flags | kRestorer, return_from_handler, 0};
+  KernelsAction before{};
+  require(::syscall(SYS_rt_sigaction, signal, &now, &before, 8) == 0, "rt_sigaction");
+  return before;
+}
+
 // What does not end it; afterwards it writes once more, and does end.
 constexpr struct {
   const char* name;
@@ -150,6 +169,20 @@ constexpr struct {
        ::signal(SIGTERM, [](int) { handled = handled + 1; });
        require(::raise(SIGTERM) == 0 && ::kill(::getpid(), SIGTERM) == 0 && handled == 2, "two");
        ::signal(SIGTERM, SIG_DFL);
+     }},
+    {"handled, as it was asked by number",
+     [] {
+       constexpr unsigned long kRestart = 0x10000000, kOnce = 0x80000000;
+       handle_by_number(
+           SIGTERM, [](int) { handled = handled + 1; }, kRestart);
+       require(::raise(SIGTERM) == 0 && ::kill(::getpid(), SIGTERM) == 0 && handled == 2, "two");
+       handle_by_number(
+           SIGTERM, [](int) {}, kOnce);
+       const KernelsAction once = handle_by_number(SIGTERM, SIG_DFL, 0);
+       require((once.flags & ~kRestorer) == kOnce, "the flags that were set");
+       require(handle_by_number(SIGTERM, SIG_DFL, 0).handler == SIG_DFL, "the default is seen");
+       KernelsAction own{};  // of a signal that the C library keeps for itself
+       require(::syscall(SYS_rt_sigaction, 32, nullptr, &own, 8) == 0, "signal 32");
      }},
     {"signal 0", [] { require(::kill(::getpid(), 0) == 0 && ::raise(0) == 0, "0"); }},
     {"another process", [] {

@@ -254,6 +254,19 @@ void expect_sent(const Receiver& receiver, bool is_named) {
     receiver.send(file.number, is_many);
     file.expect(is_many ? "sendmmsg" : "sendmsg", receiver.word());
   }
+  // What claims to be shorter than its header, or longer than the message, sends nothing.
+  for (const size_t length : {size_t{4}, CMSG_LEN(1 << 20)}) {
+    char text = 'd';
+    iovec part = {&text, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    *CMSG_FIRSTHDR(&message) = {length, SOL_SOCKET, SCM_RIGHTS};
+    require(::sendmsg(receiver.socket, &message, 0) == -1 && errno == EINVAL, "sendmsg");
+  }
   if (is_named) return;
   // Sent before it is mapped, and on its way still: nobody is seen to have it.
   int ends[2];
