@@ -13,24 +13,7 @@ namespace {
 constexpr double kAlpha = 1e-6;  // how fast waves fade
 constexpr unsigned kPassesOfASize = 6;
 
-struct GridClass {
-  std::string_view name;
-  FourierGrid grid;
-};
-
-constexpr GridClass kGridClasses[] = {{"S", {{64, 64, 64}, 6}},
-                                      {"W", {{128, 128, 32}, 6}},
-                                      {"A", {{256, 256, 128}, 6}},
-                                      {"B", {{512, 256, 256}, 20}},
-                                      {"C", {{512, 512, 512}, 20}}};
-
 }  // namespace
-
-std::optional<FourierGrid> FourierGrid::of_class(std::string_view name) {
-  for (const GridClass& one : kGridClasses)
-    if (one.name == name) return one.grid;
-  return std::nullopt;
-}
 
 FourierGrid FourierGrid::fitting(uint64_t size_bytes) {
   BENCH_CHECK(size_bytes >= kBytesMin && size_bytes <= kBytesMax);

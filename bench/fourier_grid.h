@@ -22,12 +22,12 @@ struct FourierGrid {
   unsigned passes = 0;
 
   // As NPB has it: S, W, A, B, C; nullopt: another.
-  static std::optional<FourierGrid> of_class(std::string_view name);
+  static constexpr std::optional<FourierGrid> of_class(std::string_view name);
   // The most points that fit, of which the number is a power of two; six passes.
   // REQUIRES: kBytesMin <= size_bytes <= kBytesMax
   static FourierGrid fitting(uint64_t size_bytes);
 
-  uint64_t points() const { return sides[0] * sides[1] * sides[2]; }
+  constexpr uint64_t points() const { return sides[0] * sides[1] * sides[2]; }
   uint64_t plane() const { return sides[0] * sides[1]; }
   // Of two arrays of complex numbers and one of factors.
   uint64_t size_bytes() const;
@@ -51,5 +51,20 @@ struct FourierGrid {
     return j % sides[0] + sides[0] * (3 * j % sides[1]) + plane() * (5 * j % sides[2]);
   }
 };
+
+constexpr std::optional<FourierGrid> FourierGrid::of_class(std::string_view name) {
+  struct GridClass {
+    std::string_view name;
+    FourierGrid grid;
+  };
+  constexpr GridClass kClasses[] = {{"S", {{64, 64, 64}, 6}},
+                                    {"W", {{128, 128, 32}, 6}},
+                                    {"A", {{256, 256, 128}, 6}},
+                                    {"B", {{512, 256, 256}, 20}},
+                                    {"C", {{512, 512, 512}, 20}}};
+  for (const GridClass& one : kClasses)
+    if (one.name == name) return one.grid;
+  return std::nullopt;
+}
 
 }  // namespace outcore::bench

@@ -51,7 +51,7 @@ Complex FourierProbe::sum_of(Plane plane, unsigned threads) const {
   on_threads(threads, [&](unsigned t) {
     for (uint64_t z = planes * t / threads; z < planes * (t + 1) / threads; ++z) sums[z] = plane(z);
   });
-  Complex sum;
+  Complex sum{};
   for (const Complex& part : sums) sum = sum + part;
   return sum;
 }
@@ -59,9 +59,9 @@ Complex FourierProbe::sum_of(Plane plane, unsigned threads) const {
 Complex FourierProbe::found(const Complex* u, unsigned threads) const {
   const uint64_t row = grid_.sides[0];
   const auto plane = [&](uint64_t z) {
-    Complex of_plane;
+    Complex of_plane{};
     for (uint64_t y = 0; y < grid_.sides[1]; ++y) {
-      Complex of_row;
+      Complex of_row{};
       const Complex* const at = u + z * grid_.plane() + y * row;
       for (uint64_t x = 0; x < row; ++x) of_row = of_row + at[x] * random_[0][x];
       of_plane = of_plane + of_row * random_[1][y];
@@ -74,7 +74,7 @@ Complex FourierProbe::found(const Complex* u, unsigned threads) const {
 Complex FourierProbe::expected(unsigned threads) const {
   const uint64_t row = grid_.sides[0];
   const auto plane = [&](uint64_t z) {
-    Complex of_plane, of_row;
+    Complex of_plane{}, of_row{};
     grid_.make_plane(z, [&](uint64_t i, Complex value) {
       of_row = of_row + value * mapped_[0][i % row];
       if (i % row != row - 1) return;

@@ -10,26 +10,7 @@ namespace {
 constexpr uint64_t kKeysOfAPage = kUnitBytes / sizeof(uint32_t);
 constexpr uint64_t kEquals = 16;
 
-struct KeyClass {
-  std::string_view name;
-  unsigned count_bits, bits;
-  std::array<uint64_t, IntegerKeys::kProbes> probes;
-};
-
-constexpr KeyClass kKeyClasses[] = {
-    {"S", 16, 11, {48427, 17148, 23627, 62548, 4431}},
-    {"W", 20, 16, {357773, 934767, 875723, 898999, 404505}},
-    {"A", 23, 19, {2112377, 662041, 5336171, 3642833, 4250760}},
-    {"B", 25, 21, {41869, 812306, 5102857, 18232239, 26860214}},
-    {"C", 27, 23, {44172927, 72999161, 74326391, 129606274, 21736814}}};
-
 }  // namespace
-
-std::optional<IntegerKeys> IntegerKeys::of_class(std::string_view name) {
-  for (const KeyClass& one : kKeyClasses)
-    if (one.name == name) return IntegerKeys{uint64_t{1} << one.count_bits, one.bits, one.probes};
-  return std::nullopt;
-}
 
 IntegerKeys IntegerKeys::fitting(uint64_t size_bytes) {
   BENCH_CHECK(size_bytes >= kBytesMin && size_bytes <= kBytesMax);

@@ -21,12 +21,12 @@ struct IntegerKeys {
   std::array<uint64_t, kProbes> probes{};  // keys whose rank is asked for in each pass
 
   // As NPB has it: S, W, A, B, C; nullopt: another.
-  static std::optional<IntegerKeys> of_class(std::string_view name);
+  static constexpr std::optional<IntegerKeys> of_class(std::string_view name);
   // As many as fit, of which each has about 16 equals or more, as those of the classes.
   // REQUIRES: kBytesMin <= size_bytes <= kBytesMax
   static IntegerKeys fitting(uint64_t size_bytes);
 
-  uint64_t limit() const { return uint64_t{1} << bits; }
+  constexpr uint64_t limit() const { return uint64_t{1} << bits; }
   // Of the keys, the keys in buckets, and the ranks.
   uint64_t size_bytes() const;
 
@@ -57,5 +57,22 @@ struct IntegerKeys {
     return static_cast<uint32_t>(sum >> (NasRandom::kBits + 2 - bits));
   }
 };
+
+constexpr std::optional<IntegerKeys> IntegerKeys::of_class(std::string_view name) {
+  struct KeyClass {
+    std::string_view name;
+    unsigned count_bits, bits;
+    std::array<uint64_t, kProbes> probes;
+  };
+  constexpr KeyClass kClasses[] = {
+      {"S", 16, 11, {48427, 17148, 23627, 62548, 4431}},
+      {"W", 20, 16, {357773, 934767, 875723, 898999, 404505}},
+      {"A", 23, 19, {2112377, 662041, 5336171, 3642833, 4250760}},
+      {"B", 25, 21, {41869, 812306, 5102857, 18232239, 26860214}},
+      {"C", 27, 23, {44172927, 72999161, 74326391, 129606274, 21736814}}};
+  for (const KeyClass& one : kClasses)
+    if (one.name == name) return IntegerKeys{uint64_t{1} << one.count_bits, one.bits, one.probes};
+  return std::nullopt;
+}
 
 }  // namespace outcore::bench

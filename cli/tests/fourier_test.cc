@@ -26,7 +26,7 @@ class Fourier : public testing::Test {
   }
   // One number of the transform, as the definition says.
   Complex wave(const std::vector<Complex>& u, std::array<uint64_t, 3> k) const {
-    Complex sum;
+    Complex sum{};
     for (uint64_t i = 0; i < u.size(); ++i) {
       const std::array<uint64_t, 3> at = {i % grid_.sides[0], i / grid_.sides[0] % grid_.sides[1],
                                           i / grid_.plane()};
