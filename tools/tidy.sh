@@ -34,9 +34,10 @@ export tidy build passed headers
 if (($#)); then
   files=("$@")
 else
-  # Those of bench/rivals are not built here: they need the libraries that they measure.
-  mapfile -t files < <(find "${folders[@]}" -path bench/rivals -prune -o -path '*/tests' -prune -o \
-    -name '*.cc' -print 2>/dev/null | sort)
+  # Those of bench/rivals are not built here: they need the libraries that they measure. Those of
+  # bench/static are compiled by occ++.
+  mapfile -t files < <(find "${folders[@]}" -path bench/rivals -prune -o -path bench/static -prune \
+    -o -path '*/tests' -prune -o -name '*.cc' -print 2>/dev/null | sort)
 fi
 status=0
 # shellcheck disable=SC2016  # $1 is the inner shell's

@@ -1,0 +1,53 @@
+#!/bin/bash
+# build.sh CLASS INTO [NAME…] : compiles the programs of bench/static (is, cg, ft; or those named)
+# with the arrays of a class (S, W, A, B), twice into the folder INTO: NAME-CLASS by occ++, and
+# NAME-CLASS-plain by the plain compiler, in plain memory. What is newer than its sources and the
+# library stays. OCC: occ++ (build/bin/occ++); its compiler is OCC_CXX. CXX: the plain one (c++).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+class=${1:?build.sh: which class? S, W, A or B} into=${2:?build.sh: into which folder?}
+shift 2
+case $class in S | W | A | B) ;; *)
+  echo "build.sh: class '$class' is unknown: use one of S, W, A, B" >&2
+  exit 2
+  ;;
+esac
+# Without what the library has for debuggers, 70 MB a program.
+flags=(-std=c++20 -O2 -DNAS_CLASS="$class" -I. -Iinclude -pthread -Wl,-S -Wall -Wextra -Wshadow)
+occ=${OCC:-build/bin/occ++}
+mkdir -p "$into"
+
+sources_of() { # sources_of NAME: what it is compiled of
+  local parts
+  case $1 in
+  is) parts="integer_keys key_answer key_passes key_ranking" ;;
+  cg) parts="conjugate_gradients gradient_passes sparse_matrix sparse_problem sparse_vectors" ;;
+  ft) parts="fourier_grid fourier_passes fourier_probe fourier_transform published_checksums" ;;
+  *)
+    echo "build.sh: '$1' is no program: use is, cg, ft" >&2
+    return 2
+    ;;
+  esac
+  printf 'bench/%s.cc ' "static/$1" static/program $parts threads
+  echo cli/text.cc
+}
+is_new() { # is_new OUTPUT SOURCE…
+  local source
+  [[ -x $1 ]] || return 1
+  for source in "${@:2}"; do [[ $1 -nt $source ]] || return 1; done
+}
+compile() { # compile OUTPUT COMPILER WORD…
+  "${@:2}" "${flags[@]}" "${sources[@]}" -o "$1"
+}
+
+(($#)) || set -- is cg ft
+for name in "$@"; do
+  words=$(sources_of "$name")
+  read -ra sources <<<"$words"
+  needed=("${sources[@]}" bench/*.h bench/static/* cli/text.h include/outcore/*.h)
+  library=("${occ%/*}"/../liboutcore.*)
+  is_new "$into/$name-$class" "${needed[@]}" "$occ" "${library[@]}" ||
+    compile "$into/$name-$class" "$occ"
+  is_new "$into/$name-$class-plain" "${needed[@]}" ||
+    compile "$into/$name-$class-plain" "${CXX:-c++}" -Ddlm=
+done

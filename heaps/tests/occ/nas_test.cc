@@ -1,0 +1,103 @@
+// Programs of bench/static, which are compiled by occ++: their answers, in a quarter of their data,
+// are those that are published.
+#include <cstdlib>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "heaps/tests/occ/occ_test.h"
+
+namespace outcore::occ {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class OccNas : public OccTest {
+ protected:
+  // NAME-CLASS and NAME-CLASS-plain, in the test's folder.
+  Outcome build(const std::string& name, const std::string& nas_class) const {
+    return outcome_of("OCC=" + command() + "++ " + scene::source_folder() +
+                      "/bench/static/build.sh " + nas_class + " " + dir() + " " + name);
+  }
+  // The line of the program; null where it has failed.
+  cli::Json line_of(const std::string& program, const std::string& settings) const {
+    const Outcome outcome = run_made(program, settings);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    const auto lines = outcome.lines();
+    return lines.size() == 1 ? lines[0] : cli::Json();
+  }
+  static uint64_t count_in(const cli::Json& line, const char* key) {
+    return line[key].as<uint64_t>().value_or(0);
+  }
+  // The answer is right in a quarter of the data and in plain memory, or the program would fail.
+  void expect_right(const std::string& name, const std::string& nas_class,
+                    const std::string& words = "") const {
+    const Outcome made = build(name, nas_class);
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_EQ(made.err, "");
+    const std::string program = name + "-" + nas_class;
+    const Outcome size = run_made(program + "-plain --size", "A=1");
+    const uint64_t data_bytes = std::strtoull(size.out.c_str(), nullptr, 10);
+    ASSERT_GT(data_bytes, 0U);
+    const cli::Json plain = line_of(program + "-plain " + words, "OUTCORE_BUDGET=nonsense");
+    EXPECT_EQ(plain["memory"].as<std::string>().value_or(""), "dram");
+    const cli::Json far =
+        line_of(program + " " + words, "OUTCORE_BUDGET=" + std::to_string(data_bytes / 4));
+    EXPECT_EQ(far["memory"].as<std::string>().value_or(""), "outcore");
+    EXPECT_EQ(count_in(far, "data_bytes"), data_bytes);
+    EXPECT_LE(count_in(far, "budget_bytes"), data_bytes / 4);
+    EXPECT_GT(count_in(far, "fills"), 0U);
+    EXPECT_GT(count_in(far, "read_bytes"), data_bytes / 4) << "it did not leave the budget";
+  }
+};
+
+// Each is built once a test, which takes seconds. Of class S a quarter of the keys' bytes would be
+// less than the least budget.
+TEST_F(OccNas, RanksKeysInAQuarterOfTheirBytesAndTakesNoWrongWords) {
+  expect_right("is", "W", "--passes 2");
+  for (const char* program : {"is-W", "is-W-plain"})
+    for (const char* words :
+         {"--passes", "--passes 0", "--passes 101", "--passes -1", "--passes 2x", "--passes ''",
+          "--passes 1 2", "--size 2", "--nothing", "''"}) {
+      const Outcome outcome = run_made(std::string(program) + " " + words, "OUTCORE_BUDGET=1M");
+      EXPECT_EQ(outcome.status, 2) << words;
+      EXPECT_EQ(outcome.out, "") << words;
+      EXPECT_EQ(outcome.error_lines(), 1U) << words << ": " << outcome.err;
+      EXPECT_THAT(outcome.err, StartsWith("is: '")) << words;
+    }
+}
+
+TEST_F(OccNas, FindsZetaInAQuarterOfItsMatrix) { expect_right("cg", "S", "--passes 2"); }
+
+// Waves that fade otherwise than NPB's, by another exp(), give other checksums than the published.
+TEST_F(OccNas, TransformsAGridInAQuarterOfItsBytesAndFindsAWrongOne) {
+  expect_right("ft", "S", "--passes 2");
+  std::ofstream(path("wrong.c")) << "double exp(double x) { return 1 + x; }\n";
+  ASSERT_EQ(
+      outcome_of("cd " + dir() + " && cc -shared -fPIC -fno-builtin wrong.c -o wrong.so").status,
+      0);
+  for (const char* program : {"ft-S", "ft-S-plain"}) {
+    const Outcome outcome = run_made(std::string(program) + " --passes 1",
+                                     "OUTCORE_BUDGET=16M LD_PRELOAD=" + path("wrong.so"));
+    EXPECT_EQ(outcome.status, 1) << program;
+    EXPECT_EQ(outcome.out, "") << program;
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+    EXPECT_THAT(outcome.err, StartsWith("ft: the last state is what the first must become, and 1 "
+                                        "checksums are not"))
+        << program;
+  }
+}
+
+TEST_F(OccNas, OfWrongClassesAndNamesAreNotBuilt) {
+  EXPECT_EQ(build("is", "X").status, 2);
+  const Outcome outcome = build("mg", "S");
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("'mg' is no program"));
+  EXPECT_THAT(outcome.err, EndsWith("\n"));
+}
+
+}  // namespace
+}  // namespace outcore::occ
