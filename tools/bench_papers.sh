@@ -13,6 +13,8 @@ list_rows "$table" "$@"
 tools/install_packages.sh build bench redis
 need_root bench-papers "make a device, limit memory and switch on swap" FAST_MIB,BENCH_DIR "$@"
 make --no-print-directory build
+rivals=build/rivals
+[[ " $* " == *" --rows "* && " $* " != *" s3d-"* ]] || tools/build_rivals.sh "$rivals"
 
 bench_dir=${BENCH_DIR:-build}
 need_space bench-papers "$bench_dir" 1024 BENCH_DIR
@@ -28,5 +30,5 @@ tools/fast_device.sh up "$at" "${FAST_MIB:-4096}"
 runs=build/bench-papers.json
 rm -f "$runs"
 run_table python3 "$table" --folder "$at" --disk "$disk" --outcore build/bin/outcore \
-  --json-file "$runs" "$@"
+  --programs "$rivals" --json-file "$runs" "$@"
 python3 bench/papers/page.py "$runs" docs/papers

@@ -1,169 +1,95 @@
-"""experiments: what the papers measured, as commands of `outcore bench` that fit a small machine.
+"""experiments: what the papers measured, as commands that fit a small machine."""
 
-Each experiment is one figure or table of a paper: a row for each point of its axis. What the paper
-says is a ratio over mmap, or beside what else it names, and stands beside ours.
-"""
+from experiment import (DI, DISK, DLM, FAR, HUGE_PAGES, LARGE_PAGES, MIB, NVMALLOC, PARTS, UMAP,
+                        Experiment, Point, pairs, points, shares, with_paper)
+from s3d import S3D
+from settings import SETTINGS
 
-from dataclasses import dataclass
-
-FAST, DISK, FAR = "fast", "disk", "far"  # a device in memory; a disk; a server's memory
-
-
-@dataclass(frozen=True)
-class Point:
-    label: str  # on the axis
-    options: tuple[str, ...]
-    paper: str = ""  # what the paper has there, if it tells a figure
-
-
-@dataclass(frozen=True)
-class Experiment:
-    name: str
-    paper: str
-    title: str
-    place: str  # in the paper
-    workload: str
-    options: str
-    axis: str
-    points: tuple[Point, ...]
-    claim: str  # in the paper's words and figures
-    asked: float  # at the points of its claim; what of is told by `shows`. 0: no claim
-    at: tuple[str, ...]  # those points; (): all
-    words: str  # why ours is not theirs
-    rivals: tuple[str, ...] = ("mmap", "mmap-random")  # columns beside `outcore`
-    # rates: ours over the rivals' best (or over `beside`), at least. slower: time over that of
-    # plain memory, at most. spread: of the times, at most. traffic: `keys`' bytes over
-    # `base_bytes`, at most. figures: lines of figures, which say themselves what is asked.
-    shows: str = "rates"
-    on: str = FAST
-    beside: tuple[str, str] = ("mmap", "")  # a column, and a point; "": each point by itself
-    keys: tuple[tuple[str, str], ...] = (("", "rate"),)  # what of a run's line, with its name
-    base_bytes: int = 0
-    repeats: int = 0  # 0: as the table is asked to
-    limit_seconds: int = 40  # of a run
-
-
-# Columns that are not the memory of their name by default settings.
-LARGE_PAGES, HUGE_PAGES = "outcore, 64 KiB", "outcore, 256 KiB"
-PARTS = "outcore, parts"
-COLUMNS = {
-    LARGE_PAGES: ("--memory", "outcore", "--page", "64k"),
-    HUGE_PAGES: ("--memory", "outcore", "--page", "256k"),
-    PARTS: ("--memory", "outcore", "--share", "off"),
-}
-
-
-def options_of(column):
-    return COLUMNS.get(column, ("--memory", column))
-
-
-def is_ours(column):
-    return column.startswith("outcore")
-
-
-def _points(option, *values):
-    return tuple(Point(str(value), (option, str(value))) for value in values)
-
-
-def _pairs(*pairs):
-    return tuple(Point(label, tuple(options.split())) for label, options in pairs)
-
-
-def _paired(point, paper):
-    return Point(point.label, point.options, paper)
-
-
-def _shares(*percents):
-    return tuple(Point(str(percent), ("--budget", f"{percent}%")) for percent in percents)
-
-
-_UMAP, _DI, _DLM, _NVMALLOC = "UMap", "DI-MMAP", "DLM", "NVMalloc"
-_MIB = 2**20
 _SMALL = "--size 256M --budget 64M"
 
-EXPERIMENTS = (
+_COMMANDS = (
     Experiment(
-        "sort", _UMAP, "Sort of more than memory", "figure 3a", "sort",
-        "--size 256M --budget 128M", "threads", _points("--threads", 1, 4, 16, 48),
+        "sort", UMAP, "Sort of more than memory", "figure 3a", "sort",
+        "--size 256M --budget 128M", "threads", points("--threads", 1, 4, 48, 192),
         "1.15 to 1.22 times mmap with 48 to 240 threads", 1.15, ("48",),
         "Theirs sorts 500 GB on 96 cores, where mmap's threads wait for each other in the kernel. "
         "Here two processors share the work, and what counts is how much is read again."),
     Experiment(
-        "bfs", _UMAP, "Breadth-first search, edges in a file", "figure 3b", "bfs",
-        "--scale 19 --budget 64M", "threads", _points("--threads", 1, 4, 16, 96),
+        "bfs", UMAP, "Breadth-first search, edges in a file", "figure 3b", "bfs",
+        "--scale 19 --budget 64M", "threads", points("--threads", 1, 4, 16, 96),
         "up to 1.3 times mmap at high concurrency", 1.3, ("96",),
         "Their graph has 2^31 vertices on NVMe drives. Ours fits a small machine: its vertices "
         "stay in memory of their own, its edges are twice the budget."),
     Experiment(
-        "bfs-buffer", _UMAP, "Breadth-first search in less and less memory", "figure 5a", "bfs",
+        "bfs-buffer", UMAP, "Breadth-first search in less and less memory", "figure 5a", "bfs",
         "--scale 19 --threads 4", "budget, % of the edges",
-        _pairs(("100", "--budget 128M"), ("50", "--budget 64M"), ("25", "--budget 32M"),
+        pairs(("100", "--budget 128M"), ("50", "--budget 64M"), ("25", "--budget 32M"),
                ("12", "--budget 16M")),
         "more buffer, less time, mostly between 10 and 30 %", 1.0, (),
         "As theirs, but that mmap gets the same memory at each point."),
     Experiment(
-        "ycsb", _UMAP, "YCSB on a table of records", "figure 3c", "ycsb",
+        "ycsb", UMAP, "YCSB on a table of records", "figure 3c", "ycsb",
         f"{_SMALL} --mix A --touches 5000 --latency off", "threads",
-        _points("--threads", 4, 16, 64),
+        points("--threads", 4, 16, 64),
         "1.3 times mmap with 4 executors, 1.9 times with 64", 1.9, ("64",),
         "Theirs is the database N-Store, with 384 GB of records and transactions; ours is a table "
         "of records and its index, four records a page. Half of the operations write."),
     Experiment(
-        "lmat", _UMAP, "Reads told by k-mers", "figure 3d", "kmers",
-        f"{_SMALL} --reads 2000", "threads", _points("--threads", 1, 4, 16),
+        "lmat", UMAP, "Reads told by k-mers", "figure 3d", "kmers",
+        f"{_SMALL} --reads 2000", "threads", points("--threads", 1, 4, 16),
         "up to 1.36 times mmap", 1.36, ("16",),
         "Their database is LMAT's, of 635 GB and of real genomes; ours is made up, with the same "
         "kind of index, and known answers."),
     Experiment(
-        "images", _UMAP, "Medians along vectors through images", "umap-apps", "images",
-        f"{_SMALL}", "threads", _points("--threads", 1, 4, 16),
+        "images", UMAP, "Medians along vectors through images", "umap-apps", "images",
+        f"{_SMALL}", "threads", points("--threads", 1, 4, 16),
         "no figure: the application comes with UMap", 0, (),
         "A vector touches another page in nearly every image: there is nothing to bring in ahead."),
     Experiment(
-        "graph-construct", _UMAP, "A graph built edge by edge in a persistent heap", "figure 8",
-        "graph-construct", "--scale 17 --budget 48M", "threads", _points("--threads", 1, 2),
+        "graph-construct", UMAP, "A graph built edge by edge in a persistent heap", "figure 8",
+        "graph-construct", "--scale 17 --budget 48M", "threads", points("--threads", 1, 2),
         "5 to 12 times mmap, by Metall on UMap with pages of 16 to 256 KiB", 5, (),
         "Theirs has large pages and writes to a network file system; here both write to one fast "
         "disk, by pages of 4 KiB.", ("mmap",)),
     Experiment(
-        "lriot-reads", _DI, "Random reads", "figure 3", "random-io",
+        "lriot-reads", DI, "Random reads", "figure 3", "random-io",
         f"{_SMALL} --latency off --touches 200000", "threads",
-        _points("--threads", 1, 4, 16, 128),
+        points("--threads", 1, 4, 16, 128),
         "87 % of direct I/O with 128 threads; 2.4 times mmap", 0.87, ("128",),
         "Ours is beside direct I/O by the same number of threads, and beside both of mmap's "
         "advices.", ("direct", "mmap", "mmap-random")),
     Experiment(
-        "lriot-writes", _DI, "Random reads and writes, half and half", "figure 4", "random-io",
+        "lriot-writes", DI, "Random reads and writes, half and half", "figure 4", "random-io",
         f"{_SMALL} --latency off --touches 100000 --write-percent 50", "threads",
-        _points("--threads", 1, 4, 16), "somewhat more than twice mmap's", 1.0, (),
+        points("--threads", 1, 4, 16), "somewhat more than twice mmap's", 1.0, (),
         "Theirs only writes. A page that is written costs us a flush of the other processor's "
         "translations."),
     Experiment(
-        "searches", _DI, "Searches in a sorted vector, a map and a hash map", "figure 6",
+        "searches", DI, "Searches in a sorted vector, a map and a hash map", "figure 6",
         "map-lookup", f"{_SMALL} --threads 4 --touches 20000", "structure",
-        _points("--structure", "vector", "map", "hash"), "several times mmap", 1.0, (),
+        points("--structure", "vector", "map", "hash"), "several times mmap", 1.0, (),
         "As theirs, with 16 byte records."),
     Experiment(
-        "kmers", _DI, "Reads told by k-mers, two indices", "figures 7 to 9", "kmers",
-        f"{_SMALL} --threads 16 --reads 2000", "index", _points("--index", "hash", "two-level"),
+        "kmers", DI, "Reads told by k-mers, two indices", "figures 7 to 9", "kmers",
+        f"{_SMALL} --threads 16 --reads 2000", "index", points("--index", "hash", "two-level"),
         "4 times mmap (hash), 2.7 to 4.92 times (two-level)", 4, ("hash",),
         "Theirs had 16 GiB for 293 GB, on a machine whose mmap did not scale past 16 threads; "
         "today's kernel without readahead is a better rival."),
     Experiment(
-        "bfs-external", _DI, "Breadth-first search, everything in files", "figure 12", "bfs",
-        "--scale 18 --fully-external --budget 32M", "threads", _points("--threads", 1, 4, 16),
+        "bfs-external", DI, "Breadth-first search, everything in files", "figure 12", "bfs",
+        "--scale 18 --fully-external --budget 32M", "threads", points("--threads", 1, 4, 16),
         "up to 7.44 times mmap", 1.0, (),
         "Theirs writes three files of algorithm data on slow flash. The factor over mmap was that "
         "kernel's, which locked the whole address space at each fault."),
     Experiment(
-        "half-memory", _DI, "Half the memory", "figures 11 and 13", "bfs",
+        "half-memory", DI, "Half the memory", "figures 11 and 13", "bfs",
         "--scale 19 --threads 4", "budget, % of the edges",
-        _pairs(("100", "--budget 128M"), ("75", "--budget 96M"), ("50", "--budget 64M")),
+        pairs(("100", "--budget 128M"), ("75", "--budget 96M"), ("50", "--budget 64M")),
         "half the memory costs 23 % more time", 0, (),
         "The rate of each beside Outcore's with all the memory.", beside=("outcore", "100")),
     *(Experiment(
-        name, _DLM, title, place, workload, f"{options} --threads 1", "local memory / data, %",
-        _shares(least, 25, 50, 75, 100), claim, asked, (str(least),), words,
+        name, DLM, title, place, workload, f"{options} --threads 1", "local memory / data, %",
+        shares(least, 25, 50, 75, 100), claim, asked, (str(least),), words,
         rivals=("dram", LARGE_PAGES), shows="slower", on=FAR, keys=keys, limit_seconds=10)
       for name, title, place, workload, options, least, asked, keys, claim, words in (
           ("stream", "STREAM", "figures 6 and 7", "stream", "--size 96M --passes 2", 8, 10,
@@ -197,8 +123,8 @@ EXPERIMENTS = (
            "matrix and five vectors alone, and reads all of it in each of 25 steps, so that what "
            "is not local is fetched each time."))),
     *(Experiment(
-        f"swap-{name}", _DLM, f"{title} beside the kernel's swap", "section I", workload,
-        "--size 64M --passes 2 --threads 1", "local memory / data, %", _shares(15, 50),
+        f"swap-{name}", DLM, f"{title} beside the kernel's swap", "section I", workload,
+        "--size 64M --passes 2 --threads 1", "local memory / data, %", shares(15, 50),
         "ten times as fast as swap on a disk with 15 % local", 10, ("15",), words,
         rivals=("swap",), on=FAR, beside=("swap", ""))
       for name, title, workload, words in (
@@ -210,16 +136,16 @@ EXPERIMENTS = (
            "The disk is the same as above. The loop touches fourteen arrays side by side, which "
            "leaves fewer pages of each to come ahead."))),
     Experiment(
-        "spread", _DLM, "Five runs of Himeno", "section I", "jacobi",
-        "--size 64M --passes 4 --threads 1", "local memory / data, %", _shares(10),
+        "spread", DLM, "Five runs of Himeno", "section I", "jacobi",
+        "--size 64M --passes 4 --threads 1", "local memory / data, %", shares(10),
         "less than 1 % between runs of one program, where the kernel's swap has 2 to 60 %", 0.01,
         (), "Their cluster was idle; here a host takes processors away at times, as the spread of "
         "plain memory shows. Spread is (longest - shortest) / median.",
         rivals=("dram", "swap"), shows="spread", on=FAR, repeats=5),
     Experiment(
-        "matmul", _NVMALLOC, "Matrices multiplied by processes that share one",
+        "matmul", NVMALLOC, "Matrices multiplied by processes that share one",
         "\"Out-of-Core Matrix Multiplication\"", "matmul", "--size 32M --budget 8M --threads 1",
-        "processes", _points("--processes", 1, 2, 4),
+        "processes", points("--processes", 1, 2, 4),
         "2.19 % slower than memory with as many processes; with eight a node, where memory has "
         "room for two with their copies of B, 53.75 % faster than those two", 1.54, ("2",),
         "Memory that has room for one copy of B runs one process here, and two share a B of four "
@@ -227,13 +153,13 @@ EXPERIMENTS = (
         "nothing by a second process, other work had the processors, and only \"ratio\" counts.",
         rivals=("dram", "mmap", "mmap-random"), beside=("dram", "1")),
     Experiment(
-        "matmul-traffic", _NVMALLOC, "What the multiplication reads, by rows and by columns",
+        "matmul-traffic", NVMALLOC, "What the multiplication reads, by rows and by columns",
         "\"Data Exchanged between Application, FUSE and SSD\"", "matmul",
         "--size 16M --processes 2 --threads 1", "order of B", (
-            _paired(*_pairs(("rows, room for B", "--budget 18M")), "128; 2; 1"),
-            *_pairs(("rows", "--budget 4M"),
+            with_paper(*pairs(("rows, room for B", "--budget 18M")), "128; 2; 1"),
+            *pairs(("rows", "--budget 4M"),
                     ("columns, tiles", "--budget 4M --order columns --tile 512")),
-            _paired(*_pairs(("columns", "--budget 4M --order columns")), "128; 56; 65")),
+            with_paper(*pairs(("columns", "--budget 4M --order columns")), "128; 56; 65")),
         "by rows 256 GB of accesses to B become 4 GB of requests and 2 GB (all of B) of reads; by "
         "columns 113 and 130 GB", 1.1, ("rows, room for B",),
         "All as times the bytes of B: accessed; requested by faults; read from the device. Theirs "
@@ -241,11 +167,18 @@ EXPERIMENTS = (
         "was asked for; ours two processes, with one buffer or with a part of the budget each. "
         "mmap's pages may take the allowance beside the budget, too, a third of so small a B.",
         rivals=(PARTS, "mmap-random"), shows="traffic",
-        keys=(("requested", "fills"), ("read", "read_bytes")), base_bytes=16 * _MIB),
-    # Quicksort of several processes (\"MPI-based Quicksort using NVMalloc\") has its place here, as
-    # soon as there is an `outcore bench quicksort`.
+        keys=(("requested", "fills"), ("read", "read_bytes")), base_bytes=16 * MIB),
     Experiment(
-        "byte-writes", _NVMALLOC, "Random writes by large pages",
+        "quicksort", NVMALLOC, "Quicksort of several processes",
+        "\"MPI-based Quicksort using NVMalloc\"", "sort", "--size 128M --budget 64M --threads 1",
+        "processes", points("--processes", 1, 2, 4),
+        "ten times as fast as in memory that has no room for all, where two passes exchange much",
+        1.5, ("4",),
+        "Their rival sorts in two passes by MPI. Here it is the same program in the kernel's "
+        "memory, whose processes share its page cache; Outcore's share a buffer. What is written "
+        "through a buffer leaves by turns of one process, and is unmapped everywhere."),
+    Experiment(
+        "byte-writes", NVMALLOC, "Random writes by large pages",
         "\"Write Optimization within NVMalloc\"", "random-io",
         "--size 64M --budget 16M --write-percent 100 --touches 8000 --latency off --threads 1",
         "", (Point("written", (), "1.07; whole chunks: 41"),),
@@ -256,7 +189,7 @@ EXPERIMENTS = (
         rivals=(HUGE_PAGES,), shows="traffic", keys=(("", "written_bytes"),),
         base_bytes=8000 * 4096),
     Experiment(
-        "checkpoint", _NVMALLOC, "Checkpoints of memory and mapped variables",
+        "checkpoint", NVMALLOC, "Checkpoints of memory and mapped variables",
         "\"Seamless Checkpointing\"", "checkpoint", "--size 128M", "", (Point("", ()),),
         "no figure: a checkpoint has all of memory and of the mapped variables, and shares the "
         "chunks that did not change with the variable and with earlier checkpoints", 0, (),
@@ -264,3 +197,5 @@ EXPERIMENTS = (
         "one moment, and stores them beside the running program.", rivals=(), shows="figures",
         on=DISK, repeats=1),
 )
+
+EXPERIMENTS = (*_COMMANDS, *SETTINGS, *S3D)

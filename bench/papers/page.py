@@ -11,7 +11,9 @@ from collections import Counter
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from bench_command import Failed  # noqa: E402
-from experiments import DISK, EXPERIMENTS, FAR  # noqa: E402
+from experiment import DISK, FAR  # noqa: E402
+from experiments import EXPERIMENTS  # noqa: E402
+from s3d import WORKLOAD as S3D_WORKLOAD  # noqa: E402
 from sections import section_of  # noqa: E402
 
 BESIDE_MMAP = (
@@ -34,8 +36,23 @@ HOW = {
         "said, and a verified answer; {machine}; checkpoints on a disk. The paper's figures are "
         "from the slides of its talk. \"outcore, parts\" gives each process a part of the budget, "
         "where \"outcore\" has one buffer for all; \"dram\" is without limit, with a copy of B in "
-        "each process. Quicksort of several processes: `outcore bench sort --processes N`."),
+        "each process. mmap's processes share the kernel's page cache."),
+    "pMAP": (
+        "a grid of 128 MiB as S3D stores it (pressure, temperature, velocity, 11 species), by "
+        "programs that do the same with each library (bench/rivals), on a disk in memory, cold, "
+        "and with every element compared; {machine}. All processes share these processors: 8 of "
+        "them wait for each other. \"over adios POSIX\" is what the paper claims; \"ratio\" is "
+        "beside the best of all. On the disk, and larger: `make bench-arrays`. Persistent memory "
+        "by DAX with and without MAP_SYNC: [decision 0019](../internals/decisions/"
+        "0019-persistent-memory.md) and [performance](../concepts/performance.md), on emulated "
+        "NVDIMMs."),
 }
+
+
+def command_of(experiment):
+    if experiment.workload == S3D_WORKLOAD:
+        return f"make bench-papers OPTIONS=\"--rows {experiment.name}\""
+    return f"outcore bench {experiment.workload} {experiment.options}"
 
 
 def markdown_of(experiment, section, picture):
@@ -46,7 +63,7 @@ def markdown_of(experiment, section, picture):
     if section.draw is not None:
         yield f"![{experiment.title}: {section.names}]({picture})"
         yield ""
-    yield f"{section.caption}, `outcore bench {experiment.workload} {experiment.options}`:"
+    yield f"{section.caption}, `{command_of(experiment)}`:"
     yield ""
     yield f"| {' | '.join(section.head)} |".replace("|  |", "| |")
     yield "| --- |" + " ---: |" * (len(section.head) - 2) + " --- |"

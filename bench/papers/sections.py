@@ -51,11 +51,12 @@ def _rates(experiment, runs):
     lines = judge_rates(experiment, runs)
     columns = [c for c in columns_of(experiment) if any(c in line.values for line in lines)]
     over = " ".join(("over", ", ".join(word for word in experiment.beside if word)))
+    has_rivals = bool(experiment.rivals)
     rows = []
     for line in lines:
         ratio = f"{line.ratio:.2f} x {line.rival}" if line.ratio else "all others stopped"
         rows.append((line.point, *(number(line.values.get(c)) for c in columns),
-                     f"{line.over:.2f}" if line.over else "", ratio,
+                     f"{line.over:.2f}" if line.over else "", *((ratio,) if has_rivals else ()),
                      _asked(line, f"{experiment.asked:g} asked")))
 
     def draw(path):
@@ -63,7 +64,8 @@ def _rates(experiment, runs):
                           {line.point: {c: line.values.get(c, 0) for c in columns}
                            for line in lines})
 
-    head, rows = _with_paper(experiment, (experiment.axis, *columns, over, "ratio", ""), rows)
+    head = (experiment.axis, *columns, over, *(("ratio",) if has_rivals else ()), "")
+    head, rows = _with_paper(experiment, head, rows)
     return Section(lines[0].unit, head, rows, ", ".join(columns), draw)
 
 

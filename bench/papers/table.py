@@ -15,7 +15,10 @@ import bench_command  # noqa: E402
 import table_options  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from engines import Engines  # noqa: E402
-from experiments import EXPERIMENTS, FAR, FAST, is_ours, options_of  # noqa: E402
+from experiment import FAR, FAST, is_ours, options_of  # noqa: E402
+from experiments import EXPERIMENTS  # noqa: E402
+from s3d import WORKLOAD as S3D_WORKLOAD  # noqa: E402
+from s3d import S3dRuns  # noqa: E402
 from sections import print_section, section_of  # noqa: E402
 from verdict import columns_of  # noqa: E402
 
@@ -24,12 +27,13 @@ REPEATS = 2  # of which all pages take half an hour
 
 def run(options, engines, experiment, point, column):
     """One run in its own process and cgroup: its lines of JSON, most often one."""
-    words = [*experiment.options.split(), *point.options, "--dir",
-             options.folder if experiment.on == FAST else options.disk]
-    variables = {}
+    folder = options.folder if experiment.on == FAST else options.disk
+    words = [*experiment.options.split(),
+             *(word.format(folder=folder) for word in point.options), "--dir", folder]
+    variables = dict(point.variables)
     if experiment.shows != "figures":  # which are of Outcore alone
         words += [*options_of(column), "--limit", experiment.limit_seconds]
-    if experiment.on == FAST:
+    if experiment.on == FAST and "--store" not in point.options:
         words.append("--keep")  # the data is the same for the next run
     if experiment.on == FAR and is_ours(column):
         words += ["--store", engines.redis_uri(experiment.name)]
@@ -37,22 +41,25 @@ def run(options, engines, experiment, point, column):
     return bench_command.lines_of(options.outcore, experiment.workload, *words, **variables)
 
 
-def measure(options, engines, experiment, see):
+def measure(options, engines, s3d, experiment, see):
     """All points, the columns in turns: lines of JSON with the experiment's, point's and column's
     names."""
     without = set()
+    is_s3d = experiment.workload == S3D_WORKLOAD
     for point in experiment.points:
-        for _ in range(experiment.repeats or options.repeats):
+        for turn in range(experiment.repeats or options.repeats):
             for column in columns_of(experiment):
                 if column in without:
                     continue
                 try:
-                    lines = run(options, engines, experiment, point, column)
+                    lines = (s3d.line(experiment, point, column, turn) if is_s3d
+                             else run(options, engines, experiment, point, column))
                 except Failed as why:
-                    if column != "swap":
+                    # Not every disk can have swap, nor every machine each library.
+                    if column != "swap" and (is_ours(column) or not is_s3d):
                         raise
-                    # Not every disk can have swap.
-                    print(f"bench-papers: {experiment.name}: without swap: {why}", file=sys.stderr)
+                    print(f"bench-papers: {experiment.name}: without {column}: {why}",
+                          file=sys.stderr)
                     without.add(column)
                     continue
                 for line in lines:
@@ -69,6 +76,7 @@ def describe(line):
 def measure_all(options, wanted, engines):
     """Whether every experiment could be measured."""
     is_whole = True
+    s3d = S3dRuns(options.programs, options.folder)
     for experiment in wanted:
         runs = []
 
@@ -80,7 +88,7 @@ def measure_all(options, wanted, engines):
                     lines.write(json.dumps(line) + "\n")
 
         try:
-            measure(options, engines, experiment, see)
+            measure(options, engines, s3d, experiment, see)
         except Failed as why:
             print(f"bench-papers: {experiment.name}: {why}", file=sys.stderr)
             is_whole = False
@@ -92,7 +100,8 @@ def measure_all(options, wanted, engines):
 def main(arguments):
     options = table_options.parse(arguments, "bench-papers", (__doc__ or "").splitlines()[0],
                                   "each run once", [e.name for e in EXPERIMENTS],
-                                  ("folder", "disk", "outcore", "json-file"), repeats=REPEATS)
+                                  ("folder", "disk", "outcore", "programs", "json-file"),
+                                  repeats=REPEATS)
     wanted = [e for e in EXPERIMENTS if not options.rows or e.name in options.rows]
     if options.list:
         print("\n".join(e.name for e in wanted))

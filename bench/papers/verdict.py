@@ -47,12 +47,13 @@ def _measured_points(experiment, runs):
 def judge_rates(experiment, runs):
     """A line for each point of the axis that was measured."""
     column, base = experiment.beside
+    is_over = experiment.beside != ("mmap", "")
     lines = []
     for point in _measured_points(experiment, runs):
         rates = medians_at(experiment, runs, point.label)
         # What the paper's claim is about, if it is not mmap, comes first.
         rivals = {m: r for m, r in rates.items() if m != "outcore"}
-        first = experiment.rivals[0]
+        first = experiment.rivals[0] if experiment.rivals else ""
         is_named = first in ("direct", "dram") and first in rivals
         named = {first: rivals[first]} if is_named else rivals
         rival = max(named, key=named.__getitem__, default="")
@@ -60,7 +61,7 @@ def judge_rates(experiment, runs):
         ratio = rates["outcore"] / best if best else 0.0
         beside = median_of(runs, base or point.label, column)
         over = rates["outcore"] / beside if beside else 0.0
-        is_met = ((over if base else ratio) >= experiment.asked
+        is_met = ((over if is_over else ratio) >= experiment.asked
                   or (best == 0 and rates["outcore"] > 0))
         lines.append(Line(point.label, rates, runs[-1]["unit"], is_asked(experiment, point), is_met,
                           ratio, rival, over))

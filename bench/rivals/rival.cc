@@ -343,11 +343,11 @@ int run(Rival& rival, int count, char** words) {
   const bool is_understood = parse(count, words, &asked);
   asked.work.rank = static_cast<unsigned>(rank);
   asked.work.size = static_cast<unsigned>(size);
-  if (is_understood && (size == 1 || size == 2 || size == 4)) {
+  if (is_understood && (size == 1 || size == 2 || size == 4 || size == 8)) {
     status = Program(rival, asked).run();
   } else if (rank == 0) {
     std::fprintf(stderr,
-                 "usage: mpirun -n 1|2|4 %s --folder DIR [--size 1G] [--seed 1] [--variant NAME] "
+                 "usage: mpirun -n 1|2|4|8 %s --folder DIR [--size 1G] [--seed 1] [--variant NAME] "
                  "[--phases write,same,planes,view] [--spoil]\n",
                  words[0]);
   }

@@ -44,7 +44,7 @@ def parse(arguments):
         parser.add_argument("--size", help=f"of all variables together ({FULL_SIZE}; "
                             f"--quick: {QUICK_SIZE})")
         parser.add_argument("--processes", type=int, nargs="+", metavar="N",
-                            help="counts of processes: 1, 2 or 4 (4 2; --quick: 4)")
+                            help="counts of processes: 1, 2, 4 or 8 (4 2; --quick: 4)")
 
     options = table_options.parse(arguments, "bench-arrays", (__doc__ or "").splitlines()[0],
                                   "an eighth of the data, four processes, runs once", list(ROWS),
@@ -53,8 +53,8 @@ def parse(arguments):
     options.processes = options.processes or ([4] if options.quick else [4, 2])
     if not re.fullmatch(r"[1-9][0-9]{0,15}[KMG]?", options.size):
         refuse(f"--size {options.size}: bytes, or with K, M or G")
-    if not set(options.processes) <= {1, 2, 4}:
-        refuse("--processes is 1, 2 or 4")
+    if not set(options.processes) <= {1, 2, 4, 8}:
+        refuse("--processes is 1, 2, 4 or 8")
     return options
 
 

@@ -45,7 +45,8 @@ struct Box {
   uint64_t count() const { return count_of(dims); }
 };
 
-enum class Division { kBoxes, kPlanes };  // 1 x 2 x 2 of four processes, or 4 x 1 x 1
+// Of four processes 1 x 2 x 2, of eight 2 x 2 x 2; or 4 x 1 x 1, 8 x 1 x 1.
+enum class Division { kBoxes, kPlanes };
 
 struct Variable {
   const char* name;
@@ -80,7 +81,7 @@ struct Work {
   Box box(const Variable& v, unsigned of_rank, Division division) const {
     const Dims across = division == Division::kPlanes
                             ? Dims{size, 1, 1}
-                            : Dims{1, size > 2 ? 2u : 1u, size > 1 ? 2u : 1u};
+                            : Dims{size > 4 ? 2u : 1u, size > 2 ? 2u : 1u, size > 1 ? 2u : 1u};
     const Dims place = {of_rank / (across[1] * across[2]), of_rank / across[2] % across[1],
                         of_rank % across[2]};
     Box box;

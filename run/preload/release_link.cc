@@ -98,8 +98,8 @@ Slot* claim(Board& board) {
   return nullptr;
 }
 
-// The asker needs it no more. If the question is just being answered, the answering thread frees it;
-// an asker that was stopped for a minute no longer has it.
+// The asker needs it no more. If the question is just being answered, the answering thread frees
+// it; an asker that was stopped for a minute no longer has it.
 void leave(Slot& slot, uint64_t claimed_ns) {
   while (slot.claimed_ns.load() == claimed_ns) {
     const uint32_t state = slot.state.load();

@@ -1,0 +1,82 @@
+"""experiment: a figure or table of a paper, as runs of a command: a row for each point of its axis.
+
+What the paper says is a ratio over mmap, or beside what else it names, and stands beside ours.
+"""
+
+from dataclasses import dataclass
+
+FAST, DISK, FAR = "fast", "disk", "far"  # a device in memory; a disk; a server's memory
+
+
+@dataclass(frozen=True)
+class Point:
+    label: str  # on the axis
+    options: tuple[str, ...]  # {folder}: where data is made
+    paper: str = ""  # what the paper has there, if it tells a figure
+    variables: tuple[tuple[str, str], ...] = ()  # of the environment
+
+
+UMAP, DI, DLM, NVMALLOC, PMAP = "UMap", "DI-MMAP", "DLM", "NVMalloc", "pMAP"
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    paper: str
+    title: str
+    place: str  # in the paper
+    workload: str
+    options: str
+    axis: str
+    points: tuple[Point, ...]
+    claim: str  # in the paper's words and figures
+    asked: float  # at the points of its claim; what of is told by `shows`. 0: no claim
+    at: tuple[str, ...]  # those points; (): all
+    words: str  # why ours is not theirs
+    rivals: tuple[str, ...] = ("mmap", "mmap-random")  # columns beside `outcore`
+    # rates: ours over the rivals' best (or over `beside`), at least. slower: time over that of
+    # plain memory, at most. spread: of the times, at most. traffic: `keys`' bytes over
+    # `base_bytes`, at most. figures: lines of figures, which say themselves what is asked.
+    shows: str = "rates"
+    on: str = FAST
+    # A column, and a point ("": each point by itself). If it is not mmap, the claim is over this.
+    beside: tuple[str, str] = ("mmap", "")
+    keys: tuple[tuple[str, str], ...] = (("", "rate"),)  # what of a run's line, with its name
+    base_bytes: int = 0
+    repeats: int = 0  # 0: as the table is asked to
+    limit_seconds: int = 40  # of a run
+
+
+# Columns that are not the memory of their name by default settings.
+LARGE_PAGES, HUGE_PAGES = "outcore, 64 KiB", "outcore, 256 KiB"
+PARTS = "outcore, parts"
+COLUMNS = {
+    LARGE_PAGES: ("--memory", "outcore", "--page", "64k"),
+    HUGE_PAGES: ("--memory", "outcore", "--page", "256k"),
+    PARTS: ("--memory", "outcore", "--share", "off"),
+}
+
+
+def options_of(column):
+    return COLUMNS.get(column, ("--memory", column))
+
+
+def is_ours(column):
+    return column.startswith("outcore")
+
+
+def points(option, *values):
+    return tuple(Point(str(value), (option, str(value))) for value in values)
+
+
+def pairs(*pairs):
+    return tuple(Point(label, tuple(options.split())) for label, options in pairs)
+
+
+def with_paper(point, paper):
+    return Point(point.label, point.options, paper)
+
+
+def shares(*percents):
+    return tuple(Point(str(percent), ("--budget", f"{percent}%")) for percent in percents)
