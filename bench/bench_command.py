@@ -12,24 +12,29 @@ class Failed(Exception):
     """A run, or what it needs, failed; the text says why, in one line."""
 
 
+class TookTooLong(Failed):
+    """It was ended."""
+
+
 def environment(**more):
     """As it is outside, without what would change Outcore's defaults."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("OUTCORE_")}
     return {**kept, "OUTCORE_CONFIG": "", **more}
 
 
-def run(words, while_it_runs=None, **variables):
-    """Its output; `variables` are of its environment. `while_it_runs(process)` may disturb it."""
+def run(words, while_it_runs=None, seconds_max=SECONDS_MAX, **variables):
+    """Its output; `variables` are of its environment. `while_it_runs(process)` may disturb it.
+    TookTooLong after `seconds_max`."""
     with subprocess.Popen([str(w) for w in words], env=environment(**variables),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as process:
         try:
             if while_it_runs is not None:
                 while_it_runs(process)
-            output, errors = process.communicate(timeout=SECONDS_MAX)
+            output, errors = process.communicate(timeout=seconds_max)
         except subprocess.TimeoutExpired:
             _end(process)
-            raise Failed(f"{words[0]} took more than {SECONDS_MAX} s") from None
+            raise TookTooLong(f"{words[0]} took more than {seconds_max} s") from None
         except BaseException:
             _end(process)
             raise

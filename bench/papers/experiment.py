@@ -6,6 +6,9 @@ What the paper says is a ratio over mmap, or beside what else it names, and stan
 from dataclasses import dataclass
 
 FAST, DISK, FAR = "fast", "disk", "far"  # a device in memory; a disk; a server's memory
+# Who runs it: `outcore bench`; a program of bench/static, by occ++ and by the plain compiler, whose
+# points are budgets in percent of its data; the programs of bench/rivals.
+BENCH, STATIC, RIVALS = "bench", "static", "rivals"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Experiment:
     beside: tuple[str, str] = ("mmap", "")
     keys: tuple[tuple[str, str], ...] = (("", "rate"),)  # what of a run's line, with its name
     base_bytes: int = 0
+    by: str = BENCH
     repeats: int = 0  # 0: as the table is asked to
     limit_seconds: int = 40  # of a run
 

@@ -4,6 +4,7 @@ from experiment import (DI, DISK, DLM, FAR, HUGE_PAGES, LARGE_PAGES, MIB, NVMALL
                         Experiment, Point, pairs, points, shares, with_paper)
 from s3d import S3D
 from settings import SETTINGS
+from static_programs import STATIC_PROGRAMS
 
 _SMALL = "--size 256M --budget 64M"
 
@@ -198,4 +199,4 @@ _COMMANDS = (
         on=DISK, repeats=1),
 )
 
-EXPERIMENTS = (*_COMMANDS, *SETTINGS, *S3D)
+EXPERIMENTS = (*_COMMANDS, *SETTINGS, *STATIC_PROGRAMS, *S3D)

@@ -11,9 +11,8 @@ from collections import Counter
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from bench_command import Failed  # noqa: E402
-from experiment import DISK, FAR  # noqa: E402
+from experiment import DISK, FAR, RIVALS, STATIC  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
-from s3d import WORKLOAD as S3D_WORKLOAD  # noqa: E402
 from sections import section_of  # noqa: E402
 
 BESIDE_MMAP = (
@@ -50,8 +49,10 @@ HOW = {
 
 
 def command_of(experiment):
-    if experiment.workload == S3D_WORKLOAD:
+    if experiment.by == RIVALS:
         return f"make bench-papers OPTIONS=\"--rows {experiment.name}\""
+    if experiment.by == STATIC:
+        return f"bench/static/{experiment.workload} {experiment.options}"
     return f"outcore bench {experiment.workload} {experiment.options}"
 
 

@@ -7,21 +7,20 @@ import sys
 from pathlib import Path
 
 from bench_command import Failed
-from experiment import PMAP, Experiment, points
+from experiment import PMAP, RIVALS, Experiment, points
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "rivals"))
 import programs  # noqa: E402
 
-WORKLOAD = "s3d"
 PHASES = ("write", "same", "planes", "view")
-_RIVALS = ("adios POSIX", "adios2", "hdf5", "netcdf", "pnetcdf", "write(2)", "mmap")
+_LIBRARIES = ("adios POSIX", "adios2", "hdf5", "netcdf", "pnetcdf", "write(2)", "mmap")
 
 
-def _experiment(phase, title, claim, asked, words, rivals=_RIVALS, beside=("adios POSIX", "")):
+def _experiment(phase, title, claim, asked, words, rivals=_LIBRARIES, beside=("adios POSIX", "")):
     return Experiment(
-        f"s3d-{phase}", PMAP, title, "figures 4 and 5" if asked else "evaluation", WORKLOAD,
+        f"s3d-{phase}", PMAP, title, "figures 4 and 5" if asked else "evaluation", "s3d",
         "--size 128M", "processes", points("--processes", 1, 2, 4, 8), claim, asked, ("8",), words,
-        rivals, beside=beside)
+        rivals, beside=beside, by=RIVALS)
 
 
 S3D = (
@@ -40,7 +39,7 @@ S3D = (
         "planes", "Read by planes", "no figure: theirs reads what the same process wrote", 0,
         "Each process reads what all have written, as an analysis does. Formats that keep a box as "
         "it was written put planes together from many.",
-        tuple(name for name in _RIVALS if name not in ("write(2)", "mmap"))),
+        tuple(name for name in _LIBRARIES if name not in ("write(2)", "mmap"))),
     _experiment(
         "view", "Planes looked at as they lie", "no figure: what pMAP maps it then copies", 0,
         "A view is the file's own pages: nothing is copied. The others have none.", (),

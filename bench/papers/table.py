@@ -12,12 +12,12 @@ import sys
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import bench_command  # noqa: E402
+import static_programs  # noqa: E402
 import table_options  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from engines import Engines  # noqa: E402
-from experiment import FAR, FAST, is_ours, options_of  # noqa: E402
+from experiment import FAR, FAST, RIVALS, STATIC, is_ours, options_of  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
-from s3d import WORKLOAD as S3D_WORKLOAD  # noqa: E402
 from s3d import S3dRuns  # noqa: E402
 from sections import print_section, section_of  # noqa: E402
 from verdict import columns_of  # noqa: E402
@@ -41,19 +41,35 @@ def run(options, engines, experiment, point, column):
     return bench_command.lines_of(options.outcore, experiment.workload, *words, **variables)
 
 
+def run_static(options, engines, experiment, point, column):
+    """dlm data begins as zeros, in a store that is new: what runs before have left goes."""
+    store = {}
+    if is_ours(column):
+        engines.redis().ask("FLUSHALL")
+        store = {"OUTCORE_STORE": engines.redis_uri(experiment.name),
+                 "REDISCLI_AUTH": engines.password}
+    return static_programs.lines_of(options.outcore, experiment.workload,
+                                    experiment.options.split(), int(point.label), store,
+                                    experiment.limit_seconds)
+
+
 def measure(options, engines, s3d, experiment, see):
     """All points, the columns in turns: lines of JSON with the experiment's, point's and column's
     names."""
     without = set()
-    is_s3d = experiment.workload == S3D_WORKLOAD
+    is_s3d = experiment.by == RIVALS
     for point in experiment.points:
         for turn in range(experiment.repeats or options.repeats):
             for column in columns_of(experiment):
                 if column in without:
                     continue
                 try:
-                    lines = (s3d.line(experiment, point, column, turn) if is_s3d
-                             else run(options, engines, experiment, point, column))
+                    if is_s3d:
+                        lines = s3d.line(experiment, point, column, turn)
+                    elif experiment.by == STATIC:
+                        lines = run_static(options, engines, experiment, point, column)
+                    else:
+                        lines = run(options, engines, experiment, point, column)
                 except Failed as why:
                     # Not every disk can have swap, nor every machine each library.
                     if column != "swap" and (is_ours(column) or not is_s3d):

@@ -117,6 +117,17 @@ class Pages(unittest.TestCase):
                             if one.shows != "figures"})
 
 
+class StaticPrograms(unittest.TestCase):
+    def test_each_has_its_source_and_a_class_and_shares_of_its_data(self):
+        static = [one for one in EXPERIMENTS if one.by == "static"]
+        self.assertEqual([one.workload for one in static], ["is", "cg", "ft"])
+        for one in static:
+            self.assertTrue((ROOT / f"bench/static/{one.workload}.cc").is_file())
+            self.assertEqual(one.options.split()[0], "--class")
+            for point in one.points:
+                self.assertEqual(point.options, ("--budget", f"{int(point.label)}%"))
+
+
 class Words(unittest.TestCase):
     def test_wrong_words_get_one_line(self):
         for words in (["--rows", "nothing"], ["--repeats", "0"], ["--wrong"], []):
