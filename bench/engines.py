@@ -221,6 +221,17 @@ class Engines:
         return self._once("redis", lambda: RedisServer(self._folder, self.password),
                           RedisServer.kill)
 
+    def far_uri(self, count, size_bytes):
+        """Single servers that are filled one after the other; together they have room for that
+        much. The password is in the environment."""
+        each = int(size_bytes / count * 1.5) + (24 << 20)  # with what a server keeps beside it
+        servers = self._once(
+            f"far-{count}",
+            lambda: [RedisServer(self._folder, self.password, ["--maxmemory", str(each)])
+                     for _ in range(count)],
+            lambda made: [server.kill() for server in made])
+        return "far://" + ",".join(f"127.0.0.1:{server.port}" for server in servers)
+
     def cluster(self):
         return self._once("cluster", lambda: RedisCluster(self._folder, self.password),
                           RedisCluster.close)

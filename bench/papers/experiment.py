@@ -17,6 +17,7 @@ class Point:
     options: tuple[str, ...]  # {folder}: where data is made
     paper: str = ""  # what the paper has there, if it tells a figure
     variables: tuple[tuple[str, str], ...] = ()  # of the environment
+    servers: int = 0  # far memory of so many, each with room for its share; 0: of one, with a name
 
 
 UMAP, DI, DLM, NVMALLOC, PMAP = "UMap", "DI-MMAP", "DLM", "NVMalloc", "pMAP"

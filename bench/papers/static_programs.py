@@ -9,7 +9,7 @@ import pathlib
 
 import bench_command
 from bench_command import TookTooLong
-from experiment import DLM, FAR, STATIC, Experiment, shares
+from experiment import DLM, FAR, STATIC, Experiment, Point, shares
 
 BUILD = pathlib.Path(__file__).resolve().parents[1] / "static" / "build.sh"
 PAGE_BYTES = 4096
@@ -27,7 +27,14 @@ STATIC_PROGRAMS = tuple(
         ("is", "figure 9", "--class A --passes 2", "Pages of 4 to 64 KiB, by the budget."),
         ("cg", "figure 10", "--class A --passes 1",
          "What the matrix is made of is in ordinary memory, a seventh to a twelfth of it."),
-        ("ft", "figure 8", "--class W --passes 2", "Class W has 20 MiB.")))
+        ("ft", "figure 8", "--class W --passes 2", "Class W has 20 MiB."))) + (
+    Experiment(
+        "servers", DLM, "NPB IS on several servers", "section II", "is", "--class A --passes 2",
+        "servers", tuple(Point(str(n), ("--budget", "25%"), "", (), n) for n in (1, 2, 4)),
+        "what a host has no room for goes to the next; no figure", 0, (),
+        "As the paper's hosts file has it, servers are filled one after the other (far://), and "
+        "a quarter of the data is local. Here all servers work on the same two processors.",
+        rivals=(), on=FAR, beside=("outcore", "1"), by=STATIC),)
 
 
 def lines_of(outcore, program, options, budget_percent, store, limit_seconds):

@@ -22,6 +22,7 @@ from s3d import S3dRuns  # noqa: E402
 from sections import print_section, section_of  # noqa: E402
 from verdict import columns_of  # noqa: E402
 
+FAR_BYTES = 96 << 20  # at most, of data on several servers
 REPEATS = 2  # of which all pages take half an hour
 
 
@@ -46,10 +47,11 @@ def run_static(options, engines, experiment, point, column):
     store = {}
     if is_ours(column):
         engines.redis().ask("FLUSHALL")
-        store = {"OUTCORE_STORE": engines.redis_uri(experiment.name),
-                 "REDISCLI_AUTH": engines.password}
+        store = {"OUTCORE_STORE": engines.far_uri(point.servers, FAR_BYTES) if point.servers
+                 else engines.redis_uri(experiment.name), "REDISCLI_AUTH": engines.password}
+    _, budget = point.options
     return static_programs.lines_of(options.outcore, experiment.workload,
-                                    experiment.options.split(), int(point.label), store,
+                                    experiment.options.split(), int(budget.rstrip("%")), store,
                                     experiment.limit_seconds)
 
 
