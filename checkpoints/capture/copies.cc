@@ -81,7 +81,7 @@ Result<bool> copy_store(const Copy& copy, Store& store, paging::ChangeLog& log, 
   const uint64_t end = copy.store->size_bytes();
   if (end > log.copy_bytes) log.note(log.copy_bytes, end - log.copy_bytes);
   int error = 0;
-  const bool is_done = log.take(end, [&](uint64_t at, uint64_t to) {
+  const bool is_done = log.drain(end, [&](uint64_t at, uint64_t to) {
     for (uint64_t size = 0; at < to; at += size) {
       size = std::min<uint64_t>(kPieceBytes, to - at);
       if (may_go_on && !may_go_on()) break;

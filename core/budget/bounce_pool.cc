@@ -80,7 +80,7 @@ void BouncePool::push(Stack& stack, uint32_t i) {
                                              std::memory_order_acq_rel));
 }
 
-std::span<std::byte> BouncePool::try_take(uint64_t size_bytes) {
+std::span<std::byte> BouncePool::try_acquire(uint64_t size_bytes) {
   OC_ASSERT(size_bytes != 0);
   OC_ASSERT(memory_ != nullptr);
   if (size_bytes <= kSmall)
@@ -91,11 +91,11 @@ std::span<std::byte> BouncePool::try_take(uint64_t size_bytes) {
   return {};
 }
 
-std::span<std::byte> BouncePool::take(uint64_t size_bytes) {
+std::span<std::byte> BouncePool::acquire(uint64_t size_bytes) {
   Stack& stack = stack_[size_bytes <= kSmall ? 0 : 1];
   for (;;) {
     const uint32_t seen = stack.changes.load(std::memory_order_acquire);
-    if (const std::span<std::byte> buffer = try_take(size_bytes); !buffer.empty()) return buffer;
+    if (const std::span<std::byte> buffer = try_acquire(size_bytes); !buffer.empty()) return buffer;
     stack.waiters.fetch_add(1, std::memory_order_seq_cst);
     if (stack.changes.load(std::memory_order_seq_cst) == seen)
       os::wait(&stack.changes, seen, 100'000'000);
@@ -103,7 +103,7 @@ std::span<std::byte> BouncePool::take(uint64_t size_bytes) {
   }
 }
 
-void BouncePool::give(std::span<std::byte> buffer) {
+void BouncePool::release(std::span<std::byte> buffer) {
   OC_CHECK(buffer.data() >= memory_);
   OC_CHECK(buffer.data() < memory_ + memory().size());
   const bool is_small = buffer.data() >= smalls();

@@ -40,10 +40,10 @@ class BouncePool {
 
   // A free buffer of at least size_bytes, or an empty span. The span is as large as the buffer. For
   // a request above the chunk size it is a chunk.
-  std::span<std::byte> try_take(uint64_t size_bytes);
+  std::span<std::byte> try_acquire(uint64_t size_bytes);
   // The same, but waits until one is free.
-  std::span<std::byte> take(uint64_t size_bytes);
-  void give(std::span<std::byte> buffer);
+  std::span<std::byte> acquire(uint64_t size_bytes);
+  void release(std::span<std::byte> buffer);
   // A guess: another thread may take it meanwhile.
   bool has_chunk() const {
     return static_cast<uint32_t>(stack_[1].head.load(std::memory_order_relaxed)) != kEmpty;

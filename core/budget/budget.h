@@ -32,7 +32,7 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
 
   // Adds the bytes to the used ones, unless that would exceed the limit: false.
-  bool take(uint64_t bytes) {
+  bool try_acquire(uint64_t bytes) {
     OC_ASSERT(bytes != 0);
     uint64_t used = used_.load(std::memory_order_relaxed);
     do {
@@ -49,7 +49,7 @@ class Budget {
     return true;
   }
 
-  void give(uint64_t bytes) {
+  void release(uint64_t bytes) {
     const uint64_t before = used_.fetch_sub(bytes, std::memory_order_acq_rel);
     OC_CHECK(before >= bytes);
     seen_.used.fetch_sub(bytes, std::memory_order_relaxed);
@@ -61,7 +61,7 @@ class Budget {
     os::wake(&changes_, static_cast<uint32_t>(std::min<uint64_t>(bytes / kBytesEach + 1, 1 << 16)));
   }
 
-  // Sleeps until a give() after `seen` was read from changes(), at most timeout_ns.
+  // Sleeps until a release() after `seen` was read from changes(), at most timeout_ns.
   uint32_t changes() const { return changes_.load(std::memory_order_acquire); }
   void wait_for_change(uint32_t seen, uint64_t timeout_ns) {
     waiters_.fetch_add(1, std::memory_order_seq_cst);

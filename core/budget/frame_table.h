@@ -1,5 +1,5 @@
 // FrameTable: the numbers of frames, and a record for each. The memory of a frame is where its page
-// is mapped. take() and give(): any thread, the fault path, no lock.
+// is mapped. allocate_frame() and free_frame(): any thread, the fault path, no lock.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@ namespace outcore::budget {
 
 inline constexpr uint32_t kNone = 0xFFFFFFFF;
 
-// Who may access a record: `page` and `cache`, the thread that took the frame, until its page is
-// resident; `is_guess` likewise, and the holder of the turn afterwards; the other fields, the
+// Who may access a record: `page` and `cache`, the thread that allocated the frame, until its page
+// is resident; `is_guess` likewise, and the holder of the turn afterwards; the other fields, the
 // holder of the shard's turn, except `inbox_next` (paging/shard_inbox.h).
 struct FrameRecord {
   uint64_t page = 0;
@@ -42,7 +42,7 @@ class FrameTable {
   }
 
   // A free frame; kNone if there is none.
-  uint32_t take() {
+  uint32_t allocate_frame() {
     uint64_t head = free_head_.load(std::memory_order_acquire);
     while (static_cast<uint32_t>(head) != kNone) {
       const uint32_t frame = static_cast<uint32_t>(head);
@@ -58,7 +58,7 @@ class FrameTable {
     return kNone;
   }
 
-  void give(uint32_t frame) {
+  void free_frame(uint32_t frame) {
     OC_CHECK(frame < count_);
     OC_ASSERT(frame < used_once());
     uint64_t head = free_head_.load(std::memory_order_acquire);

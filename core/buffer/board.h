@@ -131,10 +131,10 @@ struct Board {
   std::atomic<uint64_t> next_page;  // of the memory file, that no file had; never again given out
   std::atomic<uint32_t> members_end, keeping_member;  // + 1; 0: nobody yet
   std::atomic<uint32_t> takeovers;
-  std::atomic<uint32_t> has_untold_pages;  // a member has ended: see what is in memory
+  std::atomic<uint32_t> has_unreported_pages;  // a member has ended: see what is in memory
   std::atomic<uint64_t> used_bytes_max;
-  // Pages that came in, ever, those that dead members may have brought in untold included: it is
-  // raised before `reserved_pages` is lowered (Occupancy::pages_at_most).
+  // Pages that came in, ever, with those that dead members may have brought in and not reported: it
+  // is raised before `reserved_pages` is lowered (Occupancy::pages_at_most).
   alignas(64) std::atomic<uint64_t> filled_pages;
   // Words that threads sleep on, each beside how many do.
   alignas(64) std::atomic<uint32_t> bell;  // for the keeping process

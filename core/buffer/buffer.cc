@@ -54,7 +54,7 @@ Result<std::shared_ptr<Buffer>> Buffer::join(const std::string& name, uint64_t l
   return buffer;
 }
 
-bool Buffer::take_private(uint64_t bytes, uint64_t wait_ns) {
+bool Buffer::acquire_private(uint64_t bytes, uint64_t wait_ns) {
   Board& board = member_->board();
   std::atomic<uint64_t>& own = member_->record().private_bytes;
   const auto limit = [&] { return board.limit_bytes.load(); };
@@ -76,6 +76,6 @@ bool Buffer::take_private(uint64_t bytes, uint64_t wait_ns) {
   return false;
 }
 
-void Buffer::give_private(uint64_t bytes) { lower(member_->record().private_bytes, bytes); }
+void Buffer::release_private(uint64_t bytes) { lower(member_->record().private_bytes, bytes); }
 
 }  // namespace outcore::buffer

@@ -37,8 +37,8 @@ class Buffer {
   // What this process may use beside the frames, more by so much: the keeping process makes room
   // for it. False: the buffer cannot do without, or the room was not made within `wait_ns`; then
   // nothing has changed. Not the fault path.
-  bool take_private(uint64_t bytes, uint64_t wait_ns);
-  void give_private(uint64_t bytes);  // REQUIRES: taken
+  bool acquire_private(uint64_t bytes, uint64_t wait_ns);
+  void release_private(uint64_t bytes);  // REQUIRES: acquired
 
  private:
   std::unique_ptr<Member> member_;

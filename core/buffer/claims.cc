@@ -5,15 +5,15 @@
 
 namespace outcore::buffer {
 
-Claims::Took Claims::take(uint64_t page) {
+Claims::Acquired Claims::acquire(uint64_t page) {
   OC_CHECK(page < uint64_t{1} << 48);
   OC_CHECK(member_.index() < kMembersMax);
   uint64_t seen = 0;
-  if (place_of(page).compare_exchange_strong(seen, word_of(page))) return Took::kYes;
-  return seen >> 16 == page ? Took::kOthers : Took::kNoPlace;
+  if (place_of(page).compare_exchange_strong(seen, word_of(page))) return Acquired::kYes;
+  return seen >> 16 == page ? Acquired::kOthers : Acquired::kNoPlace;
 }
 
-void Claims::drop(uint64_t page) {
+void Claims::release(uint64_t page) {
   OC_CHECK(page < uint64_t{1} << 48);
   uint64_t mine = word_of(page);
   if (!place_of(page).compare_exchange_strong(mine, 0)) return;

@@ -13,15 +13,15 @@ namespace outcore::buffer {
 
 class Claims {
  public:
-  enum class Took : uint8_t {
+  enum class Acquired : uint8_t {
     kYes,
     kOthers,   // somebody brings in this page
     kNoPlace,  // another page is in its place: nobody is kept from bringing it in
   };
 
   explicit Claims(Member& member) : member_(member) {}
-  Took take(uint64_t page);
-  void drop(uint64_t page);  // if it is this member's
+  Acquired acquire(uint64_t page);
+  void release(uint64_t page);  // if it is this member's
   // Sleeps while another has claimed the page, at most `ns`; one whose owner is dead is dropped.
   void wait(uint64_t page, uint64_t ns);
 

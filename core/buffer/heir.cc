@@ -92,12 +92,12 @@ void Heir::run() {
     if (!is_last)
       os::wait_between_processes(&board.heir_requests, heard_, is_any ? kPeriodNs : kIdlePeriodNs);
   }
-  while (!held_.empty()) let_go(held_.begin()->first);
+  while (!held_.empty()) release_descriptor(held_.begin()->first);
 }
 
 void Heir::look(bool is_last) {
   const Member& member = buffer_.member();
-  hold_all();
+  acquire_descriptors();
   std::vector<uint32_t> indices;
   for (const auto& [index, held] : held_) indices.push_back(index);
   for (const uint32_t index : indices) {
@@ -118,19 +118,19 @@ void Heir::look(bool is_last) {
   }
 }
 
-void Heir::hold_all() {
+void Heir::acquire_descriptors() {
   for (uint32_t i = 0; i < kFilesMax; ++i) {
     const FileRecord& file = buffer_.member().board().files[i];
     const bool is_written = file.state.load() != FileState::kFree && file.is_written.load() != 0;
     const auto known = held_.find(i);
     const bool is_held = known != held_.end();
     if (is_held && is_written && known->second.first_page == file.first_page) continue;
-    if (is_held) let_go(i);
-    if (is_written) hold(i);
+    if (is_held) release_descriptor(i);
+    if (is_written) acquire_descriptor(i);
   }
 }
 
-void Heir::let_go(uint32_t index) {
+void Heir::release_descriptor(uint32_t index) {
   const auto known = held_.find(index);
   OC_CHECK(known != held_.end());
   FileRecord& file = buffer_.member().board().files[index];
@@ -140,7 +140,7 @@ void Heir::let_go(uint32_t index) {
 }
 
 // A process that has been killed has no descriptors any more: then it cannot be had.
-void Heir::hold(uint32_t index) {
+void Heir::acquire_descriptor(uint32_t index) {
   const Member& member = buffer_.member();
   FileRecord& file = member.board().files[index];
   for (uint32_t slot = 0; slot < kWritersMax && held_.size() < kHeldMax; ++slot) {
@@ -157,7 +157,7 @@ void Heir::hold(uint32_t index) {
     // Or the record may be another file's by now.
     if (file.first_page == held.first_page && file.is_written.load() != 0) return;
     Heirs::remove(file, member.index());
-    let_go(index);
+    release_descriptor(index);
     return;
   }
 }
@@ -194,7 +194,7 @@ void Heir::inherit(uint32_t index, Held& held) {
   const auto known = held_.find(index);
   if (known == held_.end()) return;
   const bool is_failed = result != 0 && result != -EINTR;
-  if (is_failed && !known->second.is_told) tell(known->second, result);
+  if (is_failed && !known->second.is_told) report_failure(known->second, result);
   known->second.failed_ns = is_failed ? os::now_ns() : 0;
   known->second.is_told = is_failed;
 }
@@ -210,7 +210,7 @@ int Heir::store(SharedFile& file, uint32_t index, int fd) {
       if (is_ending_.load() != 0 && is_others_to_store(index)) return -EINTR;
       if (const uint32_t now = member.board().heir_requests.load(); now != heard_) {
         heard_ = now;  // somebody waits until its file is held
-        hold_all();
+        acquire_descriptors();
       }
       if (!marks.begin_storing(page)) continue;  // a writer that has come stores it
       const uint64_t bits = marks.own_bits();
@@ -239,7 +239,7 @@ int Heir::store_page(const SharedFile& file, int fd, uint64_t page) {
 }
 
 // On the process's standard error, which this thread does not have.
-void Heir::tell(const Held& held, int error) const {
+void Heir::report_failure(const Held& held, int error) const {
   std::error_code unknown;
   const std::string path =
       std::filesystem::read_symlink("/proc/thread-self/fd/" + std::to_string(held.fd), unknown);

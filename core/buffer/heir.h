@@ -47,15 +47,15 @@ class Heir {
   void run();
   bool fetch(const os::OwnTable& table) const;
   void look(bool is_last);
-  void hold_all();
-  void hold(uint32_t index);
-  void let_go(uint32_t index);
+  void acquire_descriptors();
+  void acquire_descriptor(uint32_t index);
+  void release_descriptor(uint32_t index);
   bool is_others_to_store(uint32_t index) const;
   void wait_for_others(uint32_t index) const;
   void inherit(uint32_t index, Held& held);
   int store(SharedFile& file, uint32_t index, int fd);
   int store_page(const SharedFile& file, int fd, uint64_t page);
-  void tell(const Held& held, int error) const;
+  void report_failure(const Held& held, int error) const;
 
   Buffer& buffer_;
   const os::OwnTable* table_ = nullptr;

@@ -27,10 +27,10 @@ Result<HeldBuffer> HeldBuffer::hold(const std::string& name, uint64_t limit_byte
   buffer::Buffer* const buffer = joined.value().get();
   buffer->member().record().is_holding.store(1);
   // A runtime of this process may be in it, and stay longer.
-  const auto let_go = [shared = std::move(joined).value()](buffer::Buffer* held) {
+  const auto release = [shared = std::move(joined).value()](buffer::Buffer* held) {
     held->member().record().is_holding.store(0);
   };
-  return HeldBuffer(std::shared_ptr<buffer::Buffer>(buffer, let_go));
+  return HeldBuffer(std::shared_ptr<buffer::Buffer>(buffer, release));
 }
 
 uint64_t HeldBuffer::limit_bytes() const { return buffer_->member().board().limit_bytes.load(); }

@@ -45,7 +45,7 @@ Keeping::~Keeping() {
 
 void Keeping::run() {
   // Nobody tells that a process has ended: so this is asked every so often, and not by a wait that
-  // nothing can end. Who needs a page meanwhile makes room for it itself (Room::take).
+  // nothing can end. Who needs a page meanwhile makes room for it itself (Room::acquire).
   while (!member_.try_to_keep() || !begin().ok()) {
     member_.stop_keeping();  // without memory for it, perhaps another has some
     os::wait(&is_ending_, 0, kPeriodNs);
@@ -84,7 +84,7 @@ Status Keeping::begin() {
 void Keeping::step() {
   OC_CHECK(policy_ != nullptr);  // begin() comes first
   const uint64_t now_ns = os::now_ns();
-  hear_news();
+  drain_news();
   if (has_missed_some_ && now_ns - looked_at_memory_ns_ >= kLookNs) look_at_memory();
   if (now_ns - looked_after_ns_ >= kPeriodNs) {
     looked_after_ns_ = now_ns;
@@ -102,11 +102,11 @@ void Keeping::look_after_members() {
     const Member::FilesLock lock(member_, Member::FilesLock::Patience::kNone);
     has_one_ended = lock.is_held() && member_.clear_dead();
   }
-  if (board.has_untold_pages.exchange(0) != 0) has_missed_some_ = true;
-  if (has_one_ended) tell_of_room();
+  if (board.has_unreported_pages.exchange(0) != 0) has_missed_some_ = true;
+  if (has_one_ended) wake_room_waiters();
 }
 
-void Keeping::tell_of_room() {
+void Keeping::wake_room_waiters() {
   Board& board = member_.board();
   board.room_changes.fetch_add(1, std::memory_order_seq_cst);
   if (board.room_waiters.load(std::memory_order_seq_cst) != 0)
@@ -181,7 +181,7 @@ Keeping::Known* Keeping::find(uint64_t page, uint64_t* first) {
   return nullptr;
 }
 
-void Keeping::hear_news() {
+void Keeping::drain_news() {
   Board& board = member_.board();
   for (uint32_t i = 0; i < board.members_end.load(); ++i) {
     MemberRecord& m = board.members[i];
@@ -195,7 +195,7 @@ void Keeping::hear_news() {
       const News news(m.news[read % MemberRecord::kNews].exchange(0));
       if (news.bits() == 0 && must_wait_for_news(i, end - read)) break;
       gap_since_ns_[i] = 0;
-      if (news.bits() != 0) learn(news.first_page(), news.count(), news.is_guess());
+      if (news.bits() != 0) admit(news.first_page(), news.count(), news.is_guess());
     }
   }
 }
@@ -211,7 +211,7 @@ bool Keeping::must_wait_for_news(uint32_t member, uint64_t waiting) {
   return now_ns - since_ns < kPeriodNs;
 }
 
-void Keeping::learn(uint64_t first_page, uint64_t count, bool is_guess) {
+void Keeping::admit(uint64_t first_page, uint64_t count, bool is_guess) {
   for (uint64_t page = first_page; page < first_page + count; ++page) {
     uint64_t first = 0;
     Known* const known = find(page, &first);
@@ -236,10 +236,11 @@ void Keeping::learn(uint64_t first_page, uint64_t count, bool is_guess) {
   }
 }
 
-// What is in memory and was not told. What was told and is not there any more leaves when the
-// policy chooses it.
+// What is in memory and was not reported. What was reported and is not there any more leaves when
+// the policy chooses it.
 void Keeping::look_at_memory() {
-  constexpr uint32_t kStretches = 256;  // between two times to hear news, or they would be too many
+  constexpr uint32_t kStretches =
+      256;  // between two times to drain news, or they would be too many
   looked_at_memory_ns_ = os::now_ns();
   has_missed_some_ = false;
   uint32_t stretches = 0;
@@ -249,8 +250,8 @@ void Keeping::look_at_memory() {
     if (from < 0 || from >= end) return;
     at = ::lseek(member_.frames_fd(), from, SEEK_HOLE);
     if (at < 0) return;
-    learn(static_cast<uint64_t>(from) / kPage, static_cast<uint64_t>(at - from) / kPage, false);
-    if (++stretches % kStretches == 0) hear_news();
+    admit(static_cast<uint64_t>(from) / kPage, static_cast<uint64_t>(at - from) / kPage, false);
+    if (++stretches % kStretches == 0) drain_news();
   }
 }
 
@@ -271,8 +272,8 @@ void Keeping::make_room() {
     if (used + wanted <= limit) return;
     const uint64_t most = (used + 2 * wanted - limit) / kPage;
     if (evict(std::min<uint64_t>(most, Puncher::kPagesMax)) != 0) {
-      tell_of_room();
-      hear_news();
+      wake_room_waiters();
+      drain_news();
       continue;
     }
     if (used <= limit || os::now_ns() - looked_at_memory_ns_ < kPeriodNs) return;

@@ -5,8 +5,8 @@
 // memory file itself; what policies had learnt is forgotten. Everything else that it needs is in
 // its own memory: frames here are numbers for the policy alone.
 //
-// Pages that come in are told (Room::tell); touches of pages that are there nobody sees. So s3-fifo
-// it is: what is missed again soon after it left stays longer.
+// Pages that come in are reported (Room::report); touches of pages that are there nobody sees. So
+// s3-fifo it is: what is missed again soon after it left stays longer.
 #pragma once
 
 #include <array>
@@ -52,14 +52,14 @@ class Keeping {
   void run();
   Status begin();
   void step();
-  void tell_of_room();
+  void wake_room_waiters();
   void look_after_members();
   void forget_files();
   void forget(uint32_t index);
   Known* find(uint64_t page, uint64_t* first);
-  void hear_news();
+  void drain_news();
   bool must_wait_for_news(uint32_t member, uint64_t waiting);
-  void learn(uint64_t first_page, uint64_t count, bool is_guess);
+  void admit(uint64_t first_page, uint64_t count, bool is_guess);
   void look_at_memory();
   void make_room();
   void ask_writers();
@@ -74,7 +74,7 @@ class Keeping {
   uint32_t frames_used_ = 0;  // once
   std::array<uint64_t, kMembersMax> news_read_{};
   std::array<uint64_t, kMembersMax> gap_since_ns_{};  // the next of them is not there; 0: it is
-  bool has_missed_some_ = false;  // pages are in memory of which nobody told, or told in vain
+  bool has_missed_some_ = false;  // pages are in memory that nobody reported, or reported in vain
   uint64_t capacity_ = 0;
   uint64_t looked_after_ns_ = 0, looked_at_memory_ns_ = 0;
   std::atomic<uint32_t> is_ending_{0};

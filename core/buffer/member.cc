@@ -114,7 +114,7 @@ Result<std::unique_ptr<Member>> Member::join(const std::string& name, uint64_t l
     struct stat about;
     if (::fstat(member->fd_, &about) == 0 && about.st_nlink == 0) continue;
     if (Status s = member->find_or_make(limit_bytes); !s) return s.error();
-    if (Status s = member->take_slot(); !s) return s.error();
+    if (Status s = member->acquire_slot(); !s) return s.error();
     const Result<std::vector<std::string>> names =
         member->has_made_it_ ? names_in(place.value()) : std::vector<std::string>();
     for (size_t i = 0; names.ok() && i < names.value().size(); ++i)
@@ -210,7 +210,7 @@ Status Member::map_board() {
 
 // What a dead member had in this place must not look like ours, not for a moment: so nobody looks
 // at the table of files meanwhile. REQUIRES: the lock of kMaking.
-Status Member::take_slot() {
+Status Member::acquire_slot() {
   const Scope files(fd_, kFiles);
   if (files.result() != 0)
     return base::system_error(files.result(), "join the buffer " + name_,
@@ -288,7 +288,7 @@ void Member::clear(uint32_t member) const {
   OC_CHECK(member < kMembersMax);
   MemberRecord& m = board_->members[member];
   // It may have brought in what it could not tell any more.
-  if (m.is_joined.exchange(0) != 0) board_->has_untold_pages.store(1);
+  if (m.is_joined.exchange(0) != 0) board_->has_unreported_pages.store(1);
   m.is_holding.store(0);
   m.is_leaving.store(0);
   // What was under way may be in memory, and nobody tells it any more.

@@ -94,7 +94,7 @@ class Member {
   Status find_or_make(uint64_t limit_bytes);
   Status make(uint64_t limit_bytes);
   Status map_board();
-  Status take_slot();
+  Status acquire_slot();
 
   std::string name_, path_;
   int fd_ = -1, board_fd_ = -1, frames_fd_ = -1, marks_fd_ = -1;

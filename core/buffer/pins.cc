@@ -56,17 +56,17 @@ bool Pins::reserve(uint64_t pages) {
   const Kept kept = kept_by_members(board);
   const uint64_t limit = board.limit_bytes.load();
   if (kept.pinned_bytes <= (limit - std::min(limit, kept.private_bytes)) / 2) return true;
-  give_back(pages);
+  unreserve(pages);
   return false;
 }
 
-void Pins::give_back(uint64_t pages) {
+void Pins::unreserve(uint64_t pages) {
   lower(member_.record().pin_count, static_cast<uint32_t>(pages));
 }
 
 int Pins::add(uint64_t page) {
   if (!change(page, true)) {
-    give_back(1);
+    unreserve(1);
     return -ENOMEM;
   }
   if (member_.wait_for_punchers()) return 0;
@@ -75,7 +75,7 @@ int Pins::add(uint64_t page) {
 }
 
 void Pins::drop(uint64_t page) {
-  if (change(page, false)) give_back(1);
+  if (change(page, false)) unreserve(1);
 }
 
 void Pins::drop_all(uint64_t first_page, uint64_t count) {
@@ -84,7 +84,7 @@ void Pins::drop_all(uint64_t first_page, uint64_t count) {
     const uint64_t word = pin.load(), page = (word >> 16) - 1;
     if (word == 0 || page < first_page || page - first_page >= count) continue;
     pin.store(0);
-    give_back(word & kTimes);
+    unreserve(word & kTimes);
   }
 }
 

@@ -19,7 +19,7 @@ class Pins {
   // Before: so many more are to come, of this member; others may have some, too, and half of the
   // limit is for those who pin nothing. False: too many. Each add() uses one up.
   bool reserve(uint64_t pages);
-  void give_back(uint64_t pages);  // that were reserved and not added
+  void unreserve(uint64_t pages);  // that were reserved and not added
   void drop(uint64_t page);        // REQUIRES: it is pinned
   // Of these pages, whatever of them is pinned: their file goes.
   void drop_all(uint64_t first_page, uint64_t count);

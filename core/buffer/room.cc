@@ -19,7 +19,7 @@ void Room::ring() {
     os::wake_between_processes(&board.bell);
 }
 
-bool Room::try_take(uint64_t pages) {
+bool Room::try_acquire(uint64_t pages) {
   OC_CHECK(pages != 0);
   std::atomic<uint64_t>& reserved = member_.record().reserved_pages;
   reserved.fetch_add(pages, std::memory_order_seq_cst);
@@ -40,10 +40,10 @@ void Room::note_used(uint64_t used_bytes) {
   }
 }
 
-int Room::take(uint64_t pages, uint64_t wait_ns, const Question& gives_up) {
+int Room::acquire(uint64_t pages, uint64_t wait_ns, const Question& gives_up) {
   int result = -ENOMEM;
   const auto is_there = [&] {
-    if (try_take(pages))
+    if (try_acquire(pages))
       result = 0;
     else if (gives_up.ask != nullptr && gives_up.ask(gives_up.of))
       result = -EAGAIN;
@@ -101,14 +101,14 @@ bool Room::help(uint64_t chance) {
   return puncher_.punch_any(chance) != 0;
 }
 
-void Room::note_untold(uint64_t pages) {
+void Room::note_unreported(uint64_t pages) {
   member_.board().filled_pages.fetch_add(pages, std::memory_order_seq_cst);
-  member_.board().has_untold_pages.store(1);
+  member_.board().has_unreported_pages.store(1);
 }
 
-void Room::give(uint64_t pages) { lower(member_.record().reserved_pages, pages); }
+void Room::release(uint64_t pages) { lower(member_.record().reserved_pages, pages); }
 
-void Room::tell(uint64_t first_page, uint64_t count, bool is_guess) {
+void Room::report(uint64_t first_page, uint64_t count, bool is_guess) {
   MemberRecord& m = member_.record();
   m.filled_pages.fetch_add(count, std::memory_order_relaxed);
   member_.board().filled_pages.fetch_add(count, std::memory_order_seq_cst);

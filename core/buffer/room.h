@@ -18,7 +18,7 @@ class Room {
  public:
   Room(Member& member, Puncher& puncher) : member_(member), puncher_(puncher) {}
 
-  bool try_take(uint64_t pages);
+  bool try_acquire(uint64_t pages);
   // Waits for the keeping process, at most `wait_ns`; if that does nothing for long, pages leave as
   // chance will have it. 0 or -ENOMEM.
   // It gives up with -EAGAIN if `gives_up` says so.
@@ -26,18 +26,18 @@ class Room {
     bool (*ask)(const void* of);
     const void* of;
   };
-  int take(uint64_t pages, uint64_t wait_ns, const Question& gives_up);
-  int take(uint64_t pages, uint64_t wait_ns) {
-    return take(pages, wait_ns, Question{nullptr, nullptr});
+  int acquire(uint64_t pages, uint64_t wait_ns, const Question& gives_up);
+  int acquire(uint64_t pages, uint64_t wait_ns) {
+    return acquire(pages, wait_ns, Question{nullptr, nullptr});
   }
-  void give(uint64_t pages);
-  // So many pages at most came in that are not told one by one: before give().
-  void note_untold(uint64_t pages);
+  void release(uint64_t pages);
+  // So many pages at most came in that are not reported one by one: before release().
+  void note_unreported(uint64_t pages);
   // Waits in the same way until no more than this is used of the limit. Not the fault path.
   bool wait_for_less(uint64_t used_bytes, uint64_t wait_ns);
 
-  // Tells the keeping process of pages that have come in.
-  void tell(uint64_t first_page, uint64_t count, bool is_guess);
+  // Reports to the keeping process the pages that have come in.
+  void report(uint64_t first_page, uint64_t count, bool is_guess);
 
   uint64_t limit_bytes() const { return member_.board().limit_bytes.load(); }
   // So many pages should be free: if there are fewer, the keeping process makes room.

@@ -14,17 +14,18 @@ namespace outcore::paging {
 BudgetBlock::~BudgetBlock() {
   if (data_ == nullptr) return;
   os::free_table(data_, size_bytes_);
-  pager_.budget.give(size_bytes_);
+  pager_.budget.release(size_bytes_);
 }
 
-Status BudgetBlock::take(uint64_t most, uint64_t least, const char* what) {
+Status BudgetBlock::allocate(uint64_t most, uint64_t least, const char* what) {
   OC_CHECK(data_ == nullptr);
   OC_CHECK(least != 0);
   OC_CHECK(most >= least);
   budget::Budget& budget = pager_.budget;
   uint64_t bytes = most;
   const uint64_t start_ns = os::now_ns();
-  for (uint32_t changes = budget.changes(); !budget.take(bytes); changes = budget.changes()) {
+  for (uint32_t changes = budget.changes(); !budget.try_acquire(bytes);
+       changes = budget.changes()) {
     if (bytes > least) {
       bytes = std::max(least, base::round_down(bytes / 2, base::kSystemPage));
       continue;
@@ -38,7 +39,7 @@ Status BudgetBlock::take(uint64_t most, uint64_t least, const char* what) {
   }
   Result<std::byte*> memory = os::allocate_table(bytes);
   if (!memory) {
-    budget.give(bytes);
+    budget.release(bytes);
     return memory.status();
   }
   // Touched now: the first touch of memory costs more than the copy.

@@ -21,9 +21,9 @@ class BudgetBlock {
 
   // At most `most` bytes, at least `least`, touched; pages are evicted for them. `what` they are
   // for. Once. Errors: ENOMEM.
-  Status take(uint64_t most, uint64_t least, const char* what);
+  Status allocate(uint64_t most, uint64_t least, const char* what);
 
-  std::byte* data() const { return data_; }  // nullptr until take() has succeeded
+  std::byte* data() const { return data_; }  // nullptr until allocate() has succeeded
   uint64_t size_bytes() const { return size_bytes_; }
 
  private:

@@ -121,7 +121,7 @@ Status BudgetControl::limit_pages(uint64_t bytes, const Patience& patience) {
       const uint64_t left = patience.keeps_what_is_done ? std::min(before, most) : before;
       OC_CHECK(left >= std::min(before, bytes));
       pager_.budget.set_limit(left);
-      pager_.budget.give(0);                                // there is room for who waits
+      pager_.budget.release(0);                             // there is room for who waits
       if (patience.keeps_what_is_done) pager_.stall.end();  // and what they take can leave again
       forget_capacities();
       return Error{EBUSY, "resize the budget to " + format_bytes(bytes) + ": " +
@@ -153,7 +153,7 @@ int BudgetControl::lend(uint64_t bytes) {
   while (taken < bytes) {
     const uint64_t piece = std::min(bytes - taken, kLendPiece);
     const uint32_t changes = pager_.budget.changes();
-    if (pager_.budget.take(piece)) {
+    if (pager_.budget.try_acquire(piece)) {
       taken += piece;
       continue;
     }
@@ -181,25 +181,25 @@ int BudgetControl::lend(uint64_t bytes) {
         limit - bytes) {
       pager_.budget.set_limit(limit);
       taken = 0;
-      pager_.budget.give(bytes);
+      pager_.budget.release(bytes);
       return -ENOSPC;
     }
     pager_.budget.show_lent(lent_bytes_.fetch_add(bytes) + bytes);
   }
-  if (taken != 0) pager_.budget.give(taken);
+  if (taken != 0) pager_.budget.release(taken);
   if (taken != bytes) return -ENOSPC;
   forget_capacities();
   return 0;
 }
 
-void BudgetControl::take_back(uint64_t bytes) {
+void BudgetControl::return_lent(uint64_t bytes) {
   const os::SignalBlock block;
   const os::Locked resizing(resize_lock_);
   const uint64_t before = lent_bytes_.fetch_sub(bytes);
   pager_.budget.show_lent(before - bytes);
   OC_CHECK(before >= bytes);
   pager_.budget.set_limit(pager_.budget.limit() + bytes);
-  pager_.budget.give(0);  // there is room for who waits
+  pager_.budget.release(0);  // there is room for who waits
   forget_capacities();
 }
 

@@ -38,11 +38,11 @@ class BudgetControl {
   uint64_t total_bytes() const { return pager_.budget.limit() + lent_bytes_.load(); }
 
   // Memory of the budget for stores that have no other space (lending.h), and for what the page
-  // cache holds of what is written by calls. Taken as a fill takes
-  // its page, piece by piece, so that fills go on beside it and the budget holds at every moment;
-  // only then it is no pages' any more. 0; -ENOSPC.
+  // cache holds of what is written by calls. It is acquired as a fill acquires its page's, piece by
+  // piece, so that fills go on beside it and the budget holds at every moment; only then it is no
+  // pages' any more. 0; -ENOSPC.
   int lend(uint64_t bytes);
-  void take_back(uint64_t bytes);  // REQUIRES: lent
+  void return_lent(uint64_t bytes);  // REQUIRES: lent
   uint64_t lendable_bytes() const;
   uint64_t lent_bytes() const { return lent_bytes_.load(); }
   // What could ever be lent, however the budget changes.

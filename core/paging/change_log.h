@@ -1,7 +1,7 @@
 // ChangeLog: which parts of a store were written since somebody last took note of them: a
 // checkpoint, which copies again what has changed.
 //
-// Noted once the store has the bytes; taken before they are read: what a taker misses is noted
+// Noted once the store has the bytes; drained before they are read: what is written later is noted
 // again. note() is for any thread, the fault path, too; the rest for who holds `copying`.
 #pragma once
 
@@ -40,14 +40,14 @@ class ChangeLog {
   }
   void note_all() { is_all_.store(true, std::memory_order_seq_cst); }
 
-  // Calls see(from, to) for stretches of what has changed of the first size_bytes, ascending; they
-  // count as unchanged from then on. see() returns how far it has come: if not to the end, the rest
-  // counts as changed still, and take() returns false.
-  template <typename See>
-  bool take(uint64_t size_bytes, const See& see) {
+  // Calls visit(from, to) for stretches of what has changed of the first size_bytes, ascending;
+  // they count as unchanged from then on. visit() returns how far it has come: if not to the end,
+  // the rest counts as changed still, and drain() returns false.
+  template <typename Visit>
+  bool drain(uint64_t size_bytes, const Visit& visit) {
     if (is_all_.exchange(false, std::memory_order_seq_cst)) {
       for (uint64_t i = 0; i < words_.count(); ++i) words_[i].store(0, std::memory_order_seq_cst);
-      return tell(0, size_bytes, size_bytes, see);
+      return report(0, size_bytes, size_bytes, visit);
     }
     uint64_t from = 0, to = 0;  // bytes
     for (uint64_t i = 0; i < words_.count(); ++i) {
@@ -56,7 +56,7 @@ class ChangeLog {
       for (uint64_t left = bits; left != 0; left &= left - 1) {
         const uint64_t at = (i * 64 + static_cast<uint64_t>(__builtin_ctzll(left))) * kPartBytes;
         if (at != to && from != to) {
-          if (!tell(from, to, size_bytes, see)) {
+          if (!report(from, to, size_bytes, visit)) {
             words_[i].fetch_or(left, std::memory_order_seq_cst);
             return false;
           }
@@ -66,7 +66,7 @@ class ChangeLog {
         to = at + kPartBytes;
       }
     }
-    return tell(from, to, size_bytes, see);
+    return report(from, to, size_bytes, visit);
   }
 
   std::mutex copying;
@@ -75,11 +75,11 @@ class ChangeLog {
   uint64_t copy_state = 0, copy_bytes = 0;
 
  private:
-  template <typename See>
-  bool tell(uint64_t from, uint64_t to, uint64_t size_bytes, const See& see) {
+  template <typename Visit>
+  bool report(uint64_t from, uint64_t to, uint64_t size_bytes, const Visit& visit) {
     to = std::min(to, size_bytes);
     if (from >= to) return true;
-    const uint64_t done = see(from, to);
+    const uint64_t done = visit(from, to);
     OC_ASSERT(done >= from);
     OC_ASSERT(done <= to);
     if (done < to) note(done, to - done);

@@ -33,7 +33,7 @@ const budget::BouncePool& ClusterFiller::bounce_of(const PageCache& cache) const
 
 bool ClusterFiller::may_fill(const PageCache& cache, const View& view, uint64_t page) const {
   if (cache.shared != nullptr) return shared_.bounce().has_chunk();
-  return pager_.bounce.has_chunk() && PageBatch::can_take(pager_, cache, view, page);
+  return pager_.bounce.has_chunk() && PageBatch::can_add(pager_, cache, view, page);
 }
 
 // What nobody asked for is not to come in: the user has said so.
@@ -111,7 +111,7 @@ uint64_t ClusterFiller::room_pages(const PageCache& cache) const {
 }
 
 void ClusterFiller::note_miss(PageCache& cache, uint64_t page) {
-  pager_.tuner.see(cache.fetches, page, room_pages(cache));
+  pager_.tuner.note_miss(cache.fetches, page, room_pages(cache));
 }
 
 bool ClusterFiller::is_wanted(const PageCache& cache, uint64_t page) const {
@@ -126,7 +126,7 @@ void ClusterFiller::note_unasked(PageCache& cache, uint64_t first, uint64_t end,
   for (uint64_t page = first; page < end; page += stride)
     if (page != asked && pager_.tuner.is_watched(cache.fetches.id, page) &&
         !is_page_absent(&cache, page))
-      pager_.tuner.see_unasked(cache.fetches, page, room_pages(cache));
+      pager_.tuner.note_unasked(cache.fetches, page, room_pages(cache));
 }
 
 bool ClusterFiller::wants_more(PageCache& cache, const View& view, uint64_t page, uint64_t site) {
@@ -207,7 +207,7 @@ void ClusterFiller::hint(View& view, uint64_t first, uint64_t count, uint64_t en
   PrefetchRequest request{&view, first, 1, count};
   request.is_readahead = request.is_guess = true;
   view.users.fetch_add(1, std::memory_order_relaxed);
-  if (!queue_.push(request)) region::AddressMap::let_go(&view);
+  if (!queue_.push(request)) region::AddressMap::release(&view);
 }
 
 // In one transfer. *filled: how many pages that was meant to be.
@@ -236,22 +236,22 @@ int ClusterFiller::fill_wanted(PageCache& cache, View& view, const Wanted& wante
 [[gnu::noinline]] int ClusterFiller::claim(PageCache& cache, const View& view, const Wanted& wanted,
                                            Caller caller, Claimed* claimed) {
   uint32_t asked = 0;
-  if (const int result = supply_.allocate(
+  if (const int result = supply_.allocate_frame(
           cache, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &asked);
       result != 0) {
-    cache.leave(wanted.page);
+    cache.abandon(wanted.page);
     return result;
   }
   bool has_room = true;
   for (uint64_t page = wanted.first; page < wanted.end; ++page) {
     uint32_t frame = asked;
     if (page != wanted.page) {
-      if (!has_room || page == wanted.left_out || !PageBatch::can_take(pager_, cache, view, page) ||
+      if (!has_room || page == wanted.left_out || !PageBatch::can_add(pager_, cache, view, page) ||
           !cache.claim(page))
         continue;
-      has_room = supply_.allocate(cache, caller, 0, &frame) == 0;
+      has_room = supply_.allocate_frame(cache, caller, 0, &frame) == 0;
       if (!has_room) {
-        cache.leave(page);
+        cache.abandon(page);
         continue;
       }
     }
@@ -265,7 +265,7 @@ int ClusterFiller::fill_wanted(PageCache& cache, View& view, const Wanted& wante
 
 [[gnu::noinline]] void ClusterFiller::bring_in(PageCache& cache, View& view, const Wanted& wanted,
                                                Caller caller, Claimed* claimed) {
-  // The batch gathers frames where they are: it never has more than were taken from there.
+  // The batch gathers frames where they are: it never has more than were allocated there.
   PageBatch batch(pager_, supply_, filler_, cache, view, caller, Counter::prefetch_fills,
                   pager_.bounce.shape().chunk_bytes, claimed->frame);
   if (wanted.is_guess) batch.set_guessed();

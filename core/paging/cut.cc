@@ -76,7 +76,7 @@ Status Cut::precopy() {
   for (uint64_t before = UINT64_MAX;;) {
     pages_.count = 0;
     if (!search_.look(CutSearch::Look::kList)) return cannot();
-    const uint64_t room = pager_.budget.limit() / 32;  // half of what take_buffer() takes
+    const uint64_t room = pager_.budget.limit() / 32;  // half of what allocate_buffer() allocates
     if (pages_.listed_bytes() <= std::min(kFewBytes, room) || pages_.count > before / 4 * 3)
       return {};
     if (report_.precopy_rounds == kPrecopyRoundsMax) return {};
@@ -105,8 +105,8 @@ Status Cut::find_moment() {
   for (;;) {
     ++report_.attempts;
     if (Status s = precopy(); !s) return s;
-    if (Status s = writer_.take_buffer(); !s) return s;
-    if (Status s = memory_.take(); !s) return s;
+    if (Status s = writer_.allocate_buffer(); !s) return s;
+    if (Status s = memory_.allocate(); !s) return s;
     if (calls_.quiesce) {
       if (Status s = calls_.quiesce(); !s) return s;
       is_quiesced_ = true;
@@ -145,7 +145,7 @@ bool Cut::freeze() {
     writer_.undo(0, pages_.count);
     pages_.count = 0;
   }
-  let_threads_go();
+  resume_threads();
   for (const auto& shard : pager_.shards) shard->turn.unlock();
   if (pause_start_ns_ != 0)
     report_.pause_ns = std::max(report_.pause_ns, os::now_ns() - pause_start_ns_);
@@ -194,7 +194,7 @@ void Cut::stop_threads() {
   search_.begin_waiting(os::now_ns(), true);
 }
 
-void Cut::let_threads_go() {
+void Cut::resume_threads() {
   if (!are_stopped_) return;
   are_stopped_ = false;
   if (!calls_.stop)

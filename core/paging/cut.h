@@ -45,7 +45,7 @@ class Cut {
   bool converge();
   void begin_pause();
   void stop_threads();
-  void let_threads_go();
+  void resume_threads();
   Status cannot() const;
   Status wait_for_unpin();
 

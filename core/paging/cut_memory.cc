@@ -10,12 +10,12 @@
 
 namespace outcore::paging {
 
-Status CutMemory::take() {
+Status CutMemory::allocate() {
   if (copies_.data() != nullptr || memory_.empty()) return {};
   uint64_t bytes = 0;
   for (const auto& piece : memory_) bytes += piece.size();
   if (bytes == 0) return {};
-  if (Status s = copies_.take(bytes, bytes, "copies of the memory that belongs to it"); !s)
+  if (Status s = copies_.allocate(bytes, bytes, "copies of the memory that belongs to it"); !s)
     return s;
   // The kernel copies first: it says what is not there, where we would die with turns in our hands.
   std::byte* to = copies_.data();

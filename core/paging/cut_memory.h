@@ -20,7 +20,7 @@ class CutMemory {
 
   // Room for the copies; once there is, it stays. Errors: ENOMEM, EFAULT (some of the memory is not
   // there).
-  Status take();
+  Status allocate();
   bool is_any() const { return copies_.data() != nullptr; }  // there is room, and memory to copy
   // Threads are stopped: allocates nothing.
   void copy();

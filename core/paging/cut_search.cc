@@ -217,7 +217,7 @@ bool CutSearch::protect(PageCache& cache, uint64_t first, uint64_t end) {
       ++last;
     os::SubpageSet written;
     const uint64_t page = pages_.page_of(pages_.key[i]);
-    if (cache.take_written_between(page, page + (last - i), &written) != 0) {
+    if (cache.collect_written_between(page, page + (last - i), &written) != 0) {
       obstacle_.kind = Obstacle::kUnknown;
       obstacle_.index = pages_.index_of(pages_.key[i]);
       return false;

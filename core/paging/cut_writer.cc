@@ -27,14 +27,14 @@ PageValue stored_word(PageValue v) {
 
 }  // namespace
 
-Status CutWriter::take_buffer() {
+Status CutWriter::allocate_buffer() {
   if (buffer_.data() != nullptr || pages_.caches.empty()) return {};
   uint64_t least = 0;
   for (const PageCache* cache : pages_.caches) least = std::max(least, cache->page_bytes);
   const uint64_t left = (1 << 20) + pages_.listed_bytes() / 4 * 5;
   const uint64_t most = base::round_down(pager_.budget.limit() / 16, base::kSystemPage);
   const uint64_t bytes = std::max(std::min(base::round_up(left, base::kSystemPage), most), least);
-  if (Status s = buffer_.take(bytes, least, "its buffer"); !s) return s;
+  if (Status s = buffer_.allocate(bytes, least, "its buffer"); !s) return s;
   OC_CHECK(buffer_.size_bytes() >= least);
   OC_CHECK(buffer_.size_bytes() % base::kSystemPage == 0);
   return {};
@@ -115,14 +115,14 @@ bool CutWriter::copy(uint64_t i) {
     if (!cache.frames->can_share())
       cache.for_each_showing(pages_.page_of(pages_.key[i]),
                              [&](View& v) { piece.address = v.address + (from - v.offset); });
-    if (!take_bytes(i, piece, to)) return false;
+    if (!queue_piece(i, piece, to)) return false;
   }
   show(i, true);
   return true;
 }
 
 // The bytes of the piece, up to `to` in the store, into the side buffer and a request.
-bool CutWriter::take_bytes(uint64_t i, const Piece& piece, uint64_t to) {
+bool CutWriter::queue_piece(uint64_t i, const Piece& piece, uint64_t to) {
   PageCache& cache = pages_.cache_of(i);
   const uint64_t from = piece.offset;
   std::byte* const into = buffer_.data() + buffer_used_;
@@ -169,7 +169,7 @@ uint64_t CutWriter::copy_run(uint64_t i) {
     });
     if (piece.address == nullptr) return 0;
   }
-  if (!take_bytes(i, piece, piece.offset + piece.size_bytes)) return 0;
+  if (!queue_piece(i, piece, piece.offset + piece.size_bytes)) return 0;
   if (!cache.frames->has_write_faults())
     cache.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
       static_cast<void>(cache.frames->show(shown, {}));  // if not, the next touch but one does

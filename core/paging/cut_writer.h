@@ -22,7 +22,7 @@ class CutWriter {
 
   // A side buffer for what is likely to be left, inside the budget: at least one page, at most a
   // sixteenth. Once there is one it stays. Errors: ENOMEM.
-  Status take_buffer();
+  Status allocate_buffer();
   // Everything that is frozen, through the buffer, as often as it takes. Afterwards nothing is
   // frozen. Errors: those of the stores.
   Status store();
@@ -35,7 +35,7 @@ class CutWriter {
 
   os::SubpageSet written_of(uint64_t i);
   bool copy(uint64_t i);
-  bool take_bytes(uint64_t i, const os::Piece& piece, uint64_t to);
+  bool queue_piece(uint64_t i, const os::Piece& piece, uint64_t to);
   uint64_t copy_run(uint64_t i);
   void show(uint64_t i, bool is_stored);
   void write_out();

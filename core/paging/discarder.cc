@@ -61,7 +61,7 @@ bool Discarder::discard_batch(PageCache& cache, uint64_t first, uint64_t end, ui
   Eviction eviction(pager_, shard, Caller::kThread);
   eviction.drain_inbox();
   uint64_t busy = 0;
-  eviction.take_range(cache, first, end, &busy);
+  eviction.add_range(cache, first, end, &busy);
   eviction.clean(Bytes::kBlock);
   OC_CHECK(eviction.blocked_count() <= end - first);
   if (eviction.blocked_count() != end - first) {
@@ -122,7 +122,7 @@ Status Discarder::discard(PageCache& cache, uint64_t offset, uint64_t size_bytes
     if (seen.state() == PageState::kAbsent) {
       is_absent = word.change(seen, seen.with(PageState::kFilling));
     } else {
-      eviction.take_range(cache, page, page + 1, &busy);
+      eviction.add_range(cache, page, page + 1, &busy);
       eviction.clean(Bytes::kBlock);
     }
     if (!is_absent && eviction.blocked_count() == 0) continue;  // it changed hands: look again

@@ -140,10 +140,10 @@ class Engine {
   Status unpin(region::View& view, const std::byte* from, uint64_t size_bytes) {
     return pins_.unpin(view, from, size_bytes);
   }
-  int hold(region::View& view, uint64_t page, std::byte* address, bool is_write) {
-    return pins_.hold(view, page, address, is_write);
+  int pin_page(region::View& view, uint64_t page, std::byte* address, bool is_write) {
+    return pins_.pin_page(view, page, address, is_write);
   }
-  void release(PageCache& cache, uint64_t page) { pins_.release(cache, page); }
+  void unpin_page(PageCache& cache, uint64_t page) { pins_.unpin_page(cache, page); }
   // Ranges, Discarder, failed pages.
   Status evict(PageCache& cache, uint64_t first, uint64_t end) {
     return ranges_.evict(cache, first, end);
@@ -179,7 +179,7 @@ class Engine {
   Status resize_budget(uint64_t bytes) { return budget_control_.resize(bytes); }
   // Memory of the budget for others than pages: BudgetControl.
   int lend(uint64_t bytes) { return budget_control_.lend(bytes); }
-  void take_back(uint64_t bytes) { budget_control_.take_back(bytes); }
+  void return_lent(uint64_t bytes) { budget_control_.return_lent(bytes); }
   Status approach_budget(uint64_t bytes, uint64_t ns_max) {
     return budget_control_.approach(bytes, ns_max);
   }

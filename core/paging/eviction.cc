@@ -39,7 +39,7 @@ bool is_at_rest(const PageValue& seen) {
 }  // namespace
 
 // Resident → Unmapping, if nobody has it. Pinned pages leave the policy until the last unpin.
-bool Eviction::take(uint32_t frame, bool was_chosen) {
+bool Eviction::add_victim(uint32_t frame, bool was_chosen) {
   FrameRecord& record = frames_[frame];
   PageCache& cache = *pager_.cache_of(record.cache);
   OC_CHECK(shard_.victim_count < Shard::kVictimsMax);
@@ -49,7 +49,7 @@ bool Eviction::take(uint32_t frame, bool was_chosen) {
   if (record.list == kProbedList) {
     // Touched a moment ago, and in the inbox: it stays until the policy has been told of that.
     if (!was_chosen || !is_at_rest(seen)) {
-      if (was_chosen) victims_.drop_out(frame, true);
+      if (was_chosen) victims_.return_to_policy(frame, true);
       return false;
     }
     shard_.probed.remove(frames_, frame);
@@ -58,7 +58,7 @@ bool Eviction::take(uint32_t frame, bool was_chosen) {
   }
   for (;;) {
     if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
-      if (was_chosen) victims_.drop_out(frame, true);
+      if (was_chosen) victims_.return_to_policy(frame, true);
       return false;
     }
     if (seen.pins() != 0) {
@@ -82,14 +82,14 @@ void Eviction::choose(uint32_t count) {
   for (uint32_t examined = 0; shard_.victim_count < count && examined < 4 * count;) {
     if (const uint32_t frame = shard_.cold.pop(frames_); frame != kNone) {
       ++examined, ++looked_at_;
-      take(frame, true);
+      add_victim(frame, true);
       continue;
     }
     const size_t chosen =
         shard_.policy->choose_victims({shard_.chosen, count - shard_.victim_count});
     OC_CHECK(chosen <= count - shard_.victim_count);
     if (chosen == 0) return;
-    for (size_t i = 0; i < chosen; ++i) take(static_cast<uint32_t>(shard_.chosen[i]), true);
+    for (size_t i = 0; i < chosen; ++i) add_victim(static_cast<uint32_t>(shard_.chosen[i]), true);
     examined += static_cast<uint32_t>(chosen);
     looked_at_ += static_cast<uint32_t>(chosen);
   }
@@ -125,20 +125,20 @@ void Eviction::probe(uint32_t frame) {
   const PageCache& cache = *pager_.cache_of(record.cache);
   if (cache.frames->leaving_is_readable()) return;  // its touch would not be seen
   if (cache.is_writable && leaves_writes_to_keepers(cache)) return;
-  if (!take(frame, false)) return;
+  if (!add_victim(frame, false)) return;
   Victim& victim = shard_.victim[shard_.victim_count - 1];
   OC_CHECK(victim.frame == frame);
   victim.is_probed = true;
   shard_.probed.push(frames_, frame);
 }
 
-uint64_t Eviction::take_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy) {
+uint64_t Eviction::add_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy) {
   uint64_t page = first;
-  for (; page < end && !is_full(); ++page) take_page(cache, page, busy);
+  for (; page < end && !is_full(); ++page) add_page(cache, page, busy);
   return page;
 }
 
-void Eviction::take_page(PageCache& cache, uint64_t page, uint64_t* busy) {
+void Eviction::add_page(PageCache& cache, uint64_t page, uint64_t* busy) {
   OC_CHECK(!is_full());
   const PageValue seen = cache.words[page].load();
   if (seen.state() == PageState::kAbsent || seen.state() == PageState::kFailed) return;
@@ -156,12 +156,12 @@ void Eviction::take_page(PageCache& cache, uint64_t page, uint64_t* busy) {
     shard_.victim[shard_.victim_count++] = {frame, &cache, page, 0, false, false, false};
     return;
   }
-  if (seen.state() != PageState::kResident || !take(frame, false)) {
+  if (seen.state() != PageState::kResident || !add_victim(frame, false)) {
     ++*busy;
     return;
   }
   OC_CHECK(shard_.victim[shard_.victim_count - 1].page == page);
-  // It may have come into the inbox while we took it; the policy must know a frame before it can
+  // It may have come into the inbox while we added it; the policy must know a frame before it can
   // forget it.
   victims_.drain_inbox();
   if (frames_[frame].list == kColdList) shard_.cold.remove(frames_, frame);
@@ -279,7 +279,7 @@ void Eviction::collect(Victim& victim) {
   shard_.written = {};
   int result = 0;
   if (cache.frames->reports_written()) {
-    result = cache.take_written(victim.page, !is_unmapped, &shard_.written);
+    result = cache.collect_written(victim.page, !is_unmapped, &shard_.written);
   } else {
     shard_.written.add_range(0, cache.page_bytes / base::kSystemPage);
   }
@@ -341,11 +341,11 @@ uint64_t Eviction::free() {
           cache.resident_bytes.fetch_sub(cache.page_bytes, std::memory_order_relaxed);
       cache.note_eviction(victim.page);
       OC_CHECK(resident >= cache.page_bytes);
-      frames_.give(victim.frame);
+      frames_.free_frame(victim.frame);
       freed += cache.page_bytes;
     }
   });
-  if (freed != 0) pager_.budget.give(freed);  // at once: those who wait wake up once
+  if (freed != 0) pager_.budget.release(freed);  // at once: those who wait wake up once
   return freed;
 }
 

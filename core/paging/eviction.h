@@ -38,18 +38,18 @@ class Eviction {
 
   // Tells the policy what happened since the last turn.
   void drain_inbox() { victims_.drain_inbox(); }
-  // Takes up to `count` frames that the policy gives up.
+  // Adds up to `count` frames that the policy gives up.
   void choose(uint32_t count);
-  // Takes up to `count` resident frames, as far as there is room in the batch, of which the policy
+  // Adds up to `count` resident frames, as far as there is room in the batch, of which the policy
   // wants to know whether they are touched. They are unmapped and cleaned with the batch, and stay
-  // in memory. Where touches of leaving pages are not seen, none is taken.
+  // in memory. Where touches of leaving pages are not seen, none is added.
   void choose_probes(uint32_t count);
-  // Takes the resident, unpinned pages of [first, end) that belong to this shard, as many as fit a
+  // Adds the resident, unpinned pages of [first, end) that belong to this shard, as many as fit a
   // batch, and returns where it stopped. Pages in other hands are passed over and counted in
   // `busy`.
-  uint64_t take_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy);
+  uint64_t add_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy);
   // The same for one page. REQUIRES: !is_full().
-  void take_page(PageCache& cache, uint64_t page, uint64_t* busy);
+  void add_page(PageCache& cache, uint64_t page, uint64_t* busy);
   bool is_full() const { return shard_.victim_count == Shard::kVictimsMax; }
   // Unmaps the batch, and does this with what was written.
   void clean(Bytes bytes);
@@ -73,7 +73,7 @@ class Eviction {
     return caller_ == Caller::kFault &&
            (!cache.traits.is_fault_safe || cache.traits.has_slow_writes);
   }
-  bool take(uint32_t frame, bool was_chosen);
+  bool add_victim(uint32_t frame, bool was_chosen);
   uint32_t pay_for_probes();
   void probe(uint32_t frame);
   void block(Victim& victim);

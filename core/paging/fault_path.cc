@@ -66,7 +66,7 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uin
   if (cache.entry.is_watched()) {
     // A message tells the thread, not the instruction.
     const bool is_known = cache.delivery != Delivery::kMessages;
-    cache.entry.tell_fault(page, is_known ? site : 0, took_ns);
+    cache.entry.publish_fault(page, is_known ? site : 0, took_ns);
   }
   if (result == 0 || result == kTouchAgain) return FaultOutcome::kDone;
   if (cache.delivery == Delivery::kMessages && !poison_page(view, page, address, result))
@@ -246,12 +246,12 @@ void FaultPath::fill_many(View& view, std::span<const os::Touch> touches) {
     if (!cache.claim(page)) continue;
     int64_t stride = 0;
     uint32_t frame = budget::kNone;
-    const bool is_left = !PageBatch::can_take(pager_, cache, view, page) ||
+    const bool is_left = !PageBatch::can_add(pager_, cache, view, page) ||
                          readahead_.read_ahead(cache, view, page, false, &stride) > 1 ||
                          clusters_.wants_more(cache, view, page, touch.site) ||
-                         supply_.allocate(cache, Caller::kThread, 0, &frame) != 0;
+                         supply_.allocate_frame(cache, Caller::kThread, 0, &frame) != 0;
     if (is_left)
-      cache.leave(page);
+      cache.abandon(page);
     else
       many.add(page, frame, touch.is_write && cache.page_bytes == base::kSystemPage);
   }

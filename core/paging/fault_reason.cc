@@ -19,7 +19,7 @@ thread_local char fault_reason[512];
 void explain(const PageCache& cache, uint64_t page, const std::byte* address, int error) {
   const uint64_t offset = page * cache.page_bytes;
   const char* why = ::strerrordesc_np(-error);
-  const int write_error = cache.write_failures.untold_code();
+  const int write_error = cache.write_failures.unreported_code();
   char of_memory[160];
   if (error == -ENOMEM) {
     std::snprintf(

@@ -19,10 +19,10 @@ int Filler::fill(PageCache& cache, View& view, uint64_t page, bool is_write, Cal
   OC_CHECK(cache.words[page].glance() == PageState::kFilling);
   OC_ASSERT(view.cache == &cache);
   uint32_t frame = budget::kNone;
-  if (const int result = supply_.allocate(
+  if (const int result = supply_.allocate_frame(
           cache, caller, std::max<uint64_t>(pager_.options.wait_ns_max, 1), &frame);
       result != 0) {
-    cache.leave(page);
+    cache.abandon(page);
     return result;
   }
   int result = read_page(cache, view, page, frame, is_write);
@@ -129,7 +129,7 @@ int Filler::read_page(PageCache& cache, View& view, uint64_t page, uint32_t fram
     cache.counters.add(Counter::zero_fills, 1);
     return fill_zeros(cache, view, page, frame, is_written);
   }
-  const std::span<std::byte> buffer = pager_.bounce.take(page_bytes);
+  const std::span<std::byte> buffer = pager_.bounce.acquire(page_bytes);
   OC_CHECK(buffer.size() >= base::kSystemPage);
   for (uint64_t at = 0; at < page_bytes && result == 0; at += buffer.size()) {
     const uint64_t bytes = std::min<uint64_t>(buffer.size(), page_bytes - at);
@@ -146,7 +146,7 @@ int Filler::read_page(PageCache& cache, View& view, uint64_t page, uint32_t fram
       result = frames.install(part, buffer.data() + (part.offset - start - at), is_written);
     }
   }
-  pager_.bounce.give(buffer);
+  pager_.bounce.release(buffer);
   if (result != 0)
     undo(cache, piece, page, !is_deposited);
   else if (is_deposited)
@@ -186,7 +186,8 @@ void Filler::save_written(PageCache& cache, const Piece& piece) {
       cache.write_gate.leave();
       cache.note_change(offset, bytes);
     }
-    if (result != 0) cache.write_failures.note_untold({-result, offset, base::kSystemPage, true});
+    if (result != 0)
+      cache.write_failures.note_unreported({-result, offset, base::kSystemPage, true});
   }
   cache.epoch.leave();
 }
@@ -228,7 +229,7 @@ void Filler::finish(PageCache& cache, uint64_t page, uint32_t frame, int result,
         [&](PageValue) { return flags.with(PageState::kResident).with_frame(frame); });
     return;
   }
-  supply_.release(cache, frame);
+  supply_.free_frame(cache, frame);
   cache.words[page].update([&](PageValue) {
     return PageValue().with(PageState::kFailed).with_frame(static_cast<uint32_t>(-result));
   });

@@ -1,5 +1,5 @@
-// Filler: brings one page into memory: a frame is taken, the store is read, the bytes are installed
-// in a view.
+// Filler: brings one page into memory: allocates a frame, reads the store, installs the bytes in a
+// view.
 //
 // The fault path; any thread that made the page Filling. Whoever fills several pages in one
 // transfer (PageBatch, FreshPages) uses begin(), finish() and undo() for each.

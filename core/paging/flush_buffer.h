@@ -27,12 +27,12 @@ class FlushBuffer {
     is_inside_ = true;
   }
 
-  // REQUIRES: begun; the page carries kWriting, which is ours. It is released once its bytes are
-  // stored, or have failed.
+  // REQUIRES: begun; the page carries kWriting, which is ours until its bytes are stored,
+  // or have failed.
   void add(uint64_t page, const os::SubpageSet& written) {
     OC_CHECK(is_inside_);
     OC_ASSERT(cache_.words[page].peek().has(region::PageValue::kWriting));
-    if (buffer_.empty()) buffer_ = bounce_.take(bounce_.shape().chunk_bytes);
+    if (buffer_.empty()) buffer_ = bounce_.acquire(bounce_.shape().chunk_bytes);
     if (held_count_ == kHeldMax) write_all();
     OC_CHECK(held_count_ < kHeldMax);
     held_[held_count_++] = page;
@@ -49,9 +49,9 @@ class FlushBuffer {
   // Everything that was added is stored, or the first error is noted.
   void finish() {
     write_all();
-    for (uint32_t i = 0; i < held_count_; ++i) let_go(held_[i]);
+    for (uint32_t i = 0; i < held_count_; ++i) finish_write(held_[i]);
     held_count_ = 0;
-    if (!buffer_.empty()) bounce_.give(buffer_);
+    if (!buffer_.empty()) bounce_.release(buffer_);
     buffer_ = {};
     if (is_inside_) cache_.epoch.leave();
     is_inside_ = false;
@@ -114,7 +114,7 @@ class FlushBuffer {
     request_count_ = 0;
     used_ = 0;
     // The last page may have more to write.
-    for (uint32_t i = 0; i + 1 < held_count_; ++i) let_go(held_[i]);
+    for (uint32_t i = 0; i + 1 < held_count_; ++i) finish_write(held_[i]);
     if (held_count_ > 1) held_[0] = held_[held_count_ - 1], held_count_ = 1;
   }
 
@@ -142,7 +142,7 @@ class FlushBuffer {
     }
   }
 
-  void let_go(uint64_t page) {
+  void finish_write(uint64_t page) {
     OC_ASSERT(cache_.words[page].peek().has(region::PageValue::kWriting));
     cache_.counters.add(metrics::Counter::write_backs, 1);
     cache_.words[page].update(

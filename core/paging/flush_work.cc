@@ -14,33 +14,33 @@ using region::PageValue;
 
 namespace {
 
-enum class Taken { kNothing, kOurs, kBusy, kFailed };
+enum class Claim { kNothing, kOurs, kBusy, kFailed };
 
 // kOurs: the page carries our kWriting, and `written` says what is to be stored. kBusy: somebody
 // else changes it, and `busy` is what to wait for. kFailed: what was written cannot be asked, and
 // `failed` is the error.
-Taken take_written(PageCache& cache, uint64_t page, os::SubpageSet* written, PageValue* busy,
-                   int* failed) {
+Claim claim_written(PageCache& cache, uint64_t page, os::SubpageSet* written, PageValue* busy,
+                    int* failed) {
   region::PageWord& word = cache.words[page];
   for (;;) {
     PageValue seen = word.load();
     const PageState state = seen.state();
-    if (state == PageState::kAbsent || state == PageState::kFailed) return Taken::kNothing;
-    if (state == PageState::kLeaving && seen.has(PageValue::kCleaned)) return Taken::kNothing;
+    if (state == PageState::kAbsent || state == PageState::kFailed) return Claim::kNothing;
+    if (state == PageState::kLeaving && seen.has(PageValue::kCleaned)) return Claim::kNothing;
     if (state != PageState::kResident || seen.has(PageValue::kWriting)) {
       *busy = seen;
-      return Taken::kBusy;
+      return Claim::kBusy;
     }
-    if (cache.frames->has_write_faults() && !seen.has(PageValue::kDirty)) return Taken::kNothing;
+    if (cache.frames->has_write_faults() && !seen.has(PageValue::kDirty)) return Claim::kNothing;
     // Busy while it is asked: a write fault in the middle would be let through and then forgotten.
     if (!word.change(seen, seen.with(PageState::kBusy).plus(PageValue::kWriting))) continue;
     // The kernel may write to pinned memory without a trace: what is pinned and written stays so.
     const bool must_clear = seen.pins() == 0;
-    if (const int error = cache.take_written(page, must_clear, written); error != 0) {
+    if (const int error = cache.collect_written(page, must_clear, written); error != 0) {
       word.update(
           [&](PageValue v) { return v.with(PageState::kResident).minus(PageValue::kWriting); });
-      *failed = error;  // all of the page counts as written: PageCache::take_written
-      return Taken::kFailed;
+      *failed = error;  // all of the page counts as written: PageCache::collect_written
+      return Claim::kFailed;
     }
     if (!cache.frames->reports_written())
       written->add_range(0, cache.page_bytes / base::kSystemPage);
@@ -50,14 +50,15 @@ Taken take_written(PageCache& cache, uint64_t page, os::SubpageSet* written, Pag
     word.update([&](PageValue v) {
       return v.with(PageState::kResident).minus(clean | (is_empty ? PageValue::kWriting : 0));
     });
-    return is_empty ? Taken::kNothing : Taken::kOurs;
+    return is_empty ? Claim::kNothing : Claim::kOurs;
   }
 }
 
-// Neighbouring pages that nobody else changes: all of them taken at once, for one question to the
+// Neighbouring pages that nobody else changes: all of them claimed at once, for one question to the
 // kernel instead of one a page. `written` counts from the first. How many carry our kWriting: less
 // than two are not worth it, and 0 after an error, too, which who asks page by page is told.
-uint64_t take_written_run(PageCache& cache, uint64_t first, uint64_t end, os::SubpageSet* written) {
+uint64_t claim_written_run(PageCache& cache, uint64_t first, uint64_t end,
+                           os::SubpageSet* written) {
   OC_CHECK(first < end);
   OC_CHECK((end - first) * (cache.page_bytes / base::kSystemPage) <= os::SubpageSet::kCount);
   const bool has_write_faults = cache.frames->has_write_faults();
@@ -67,17 +68,18 @@ uint64_t take_written_run(PageCache& cache, uint64_t first, uint64_t end, os::Su
            !seen.has(PageValue::kWriting) && (!has_write_faults || seen.has(PageValue::kDirty)) &&
            cache.words[page].change(seen, seen.with(PageState::kBusy).plus(PageValue::kWriting));
   };
-  uint64_t taken = first;
-  while (taken < end && claim(taken)) ++taken;
+  uint64_t claimed = first;
+  while (claimed < end && claim(claimed)) ++claimed;
   const auto release = [&](uint64_t page, uint64_t flags) {
     OC_ASSERT(cache.words[page].glance() == PageState::kBusy);
     OC_ASSERT(cache.words[page].peek().has(PageValue::kWriting));
     cache.words[page].update(
         [&](PageValue v) { return v.with(PageState::kResident).minus(flags); });
   };
-  const int error = taken - first < 2 ? -EAGAIN : cache.take_written_between(first, taken, written);
+  const int error =
+      claimed - first < 2 ? -EAGAIN : cache.collect_written_between(first, claimed, written);
   const uint64_t subpages = cache.page_bytes / base::kSystemPage;
-  for (uint64_t page = first; page < taken; ++page) {
+  for (uint64_t page = first; page < claimed; ++page) {
     // A page with write faults is here because it was written.
     bool is_written = !cache.frames->reports_written() || (has_write_faults && subpages == 1);
     if (is_written) written->add_range((page - first) * subpages, (page - first + 1) * subpages);
@@ -88,7 +90,7 @@ uint64_t take_written_run(PageCache& cache, uint64_t first, uint64_t end, os::Su
                   : is_written ? clean
                                : clean | PageValue::kWriting);
   }
-  return error == 0 ? taken - first : 0;
+  return error == 0 ? claimed - first : 0;
 }
 
 }  // namespace
@@ -147,7 +149,7 @@ uint64_t FlushWork::flush_some(FlushBuffer& buffer, uint64_t at, uint64_t end) {
   while (at + neighbours < end && page_at(at + neighbours) == page + neighbours) ++neighbours;
   os::SubpageSet written;
   if (neighbours > 1 && neighbours * subpages <= os::SubpageSet::kCount) {
-    const uint64_t run = take_written_run(cache_, page, page + neighbours, &written);
+    const uint64_t run = claim_written_run(cache_, page, page + neighbours, &written);
     for (uint64_t i = 0; i < run; ++i) {
       os::SubpageSet of_page;
       for (uint64_t s = 0; s < subpages; ++s)
@@ -159,18 +161,18 @@ uint64_t FlushWork::flush_some(FlushBuffer& buffer, uint64_t at, uint64_t end) {
   }
   PageValue busy;
   int failed = 0;
-  switch (take_written(cache_, page, &written, &busy, &failed)) {
-    case Taken::kBusy:
+  switch (claim_written(cache_, page, &written, &busy, &failed)) {
+    case Claim::kBusy:
       buffer.finish();  // whoever has that page may wait for one that we hold, or for the buffer
       cache_.words[page].wait_while(busy, 100'000'000);
       return 0;
-    case Taken::kOurs:
+    case Claim::kOurs:
       buffer.add(page, written);
       break;
-    case Taken::kFailed:
+    case Claim::kFailed:
       buffer.note({page * cache_.page_bytes, nullptr, cache_.page_bytes, true, failed});
       break;
-    case Taken::kNothing:
+    case Claim::kNothing:
       break;
   }
   return 1;

@@ -37,14 +37,14 @@ Status Flusher::flush(PageCache& cache, uint64_t first, uint64_t end, OnTimeout 
                  pager_.options.has_threads);
   work.run();
   if (work.error() != 0) {
-    cache.write_failures.note_told();
+    cache.write_failures.note_reported();
     return error_of(cache, work, on_timeout == OnTimeout::kStop);
   }
   // Who takes the region away asks what is lost: nothing but what was gone before.
-  const WriteFailures::Untold earlier =
+  const WriteFailures::Unreported earlier =
       on_timeout == OnTimeout::kGoOn
-          ? cache.write_failures.take_lost()
-          : cache.write_failures.take(first * cache.page_bytes, end * cache.page_bytes);
+          ? cache.write_failures.pop_lost()
+          : cache.write_failures.note_stored(first * cache.page_bytes, end * cache.page_bytes);
   if (earlier.code == 0) return {};
   return write_failed(cache, earlier.code, earlier.offset, earlier.size_bytes, !earlier.is_lost);
 }

@@ -10,17 +10,18 @@ namespace outcore::paging {
 
 using metrics::Counter;
 
-int FrameSupply::allocate(PageCache& cache, Caller caller, uint64_t wait_ns, uint32_t* frame) {
+int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_ns,
+                                uint32_t* frame) {
   uint64_t start_ns = 0;
   for (uint32_t attempt = 0;; ++attempt) {
     const uint32_t changes = pager_.budget.changes();
     const uint32_t approaches = pager_.approaches.load();
     const os::Room room = cache.frames->room();
     if (room != os::Room::kAmple) pager_.is_crowded.store(true, std::memory_order_relaxed);
-    if (room != os::Room::kNone && pager_.budget.take(cache.page_bytes)) {
-      *frame = pager_.frames.take();
+    if (room != os::Room::kNone && pager_.budget.try_acquire(cache.page_bytes)) {
+      *frame = pager_.frames.allocate_frame();
       if (*frame != budget::kNone) break;
-      pager_.budget.give(cache.page_bytes);
+      pager_.budget.release(cache.page_bytes);
     }
     if (start_ns == 0) {
       if (wait_ns == 0) return -ENOMEM;
@@ -49,12 +50,12 @@ int FrameSupply::allocate(PageCache& cache, Caller caller, uint64_t wait_ns, uin
   return 0;
 }
 
-void FrameSupply::release(PageCache& cache, uint32_t frame) {
+void FrameSupply::free_frame(PageCache& cache, uint32_t frame) {
   OC_CHECK(frame < pager_.frames.count());
   OC_ASSERT(pager_.frames[frame].list == 0);
   std::atomic_ref(pager_.frames[frame].cache).store(budget::kNone, std::memory_order_relaxed);
-  pager_.frames.give(frame);
-  pager_.budget.give(cache.page_bytes);
+  pager_.frames.free_frame(frame);
+  pager_.budget.release(cache.page_bytes);
 }
 
 bool FrameSupply::can_repeat(int result, Caller caller, uint32_t* tries) {

@@ -17,9 +17,9 @@ class FrameSupply {
   // A frame within the budget. If there is none, this thread evicts a batch itself rather than wait
   // for the keeper; what is left is a wait with a bound. With a bound of 0 (hints) it does neither.
   // 0; -ENOMEM; -ENOSPC or -EDQUOT: written pages fill the budget, and cannot be stored.
-  int allocate(PageCache& cache, Caller caller, uint64_t wait_ns, uint32_t* frame);
+  int allocate_frame(PageCache& cache, Caller caller, uint64_t wait_ns, uint32_t* frame);
   // A frame that was allocated for a page of the cache, and is not in use.
-  void release(PageCache& cache, uint32_t frame);
+  void free_frame(PageCache& cache, uint32_t frame);
   // Whether a call that failed with `result` may do better now, after something was evicted. With
   // mprotect a page among others takes mappings of its own. Frames say when there is little room
   // for more, but the program may have used up the rest: evicting gives some back.

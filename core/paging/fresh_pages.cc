@@ -42,10 +42,10 @@ uint64_t FreshPages::prepare_run(PageCache& cache, View& view, uint64_t first, u
   OC_CHECK(cache.page_bytes == base::kSystemPage);
   OC_CHECK(view.is_writable);
   uint64_t n = 0;
-  for (; n < count && PageBatch::can_take(pager_, cache, view, first + n) && cache.claim(first + n);
+  for (; n < count && PageBatch::can_add(pager_, cache, view, first + n) && cache.claim(first + n);
        ++n)
-    if (supply_.allocate(cache, Caller::kThread, 0, &frame[n]) != 0) {
-      cache.leave(first + n);
+    if (supply_.allocate_frame(cache, Caller::kThread, 0, &frame[n]) != 0) {
+      cache.abandon(first + n);
       break;
     }
   if (n == 0) return 0;
@@ -70,8 +70,8 @@ uint64_t FreshPages::prepare_run(PageCache& cache, View& view, uint64_t first, u
       continue;
     }
     if (is_fresh) filler_.undo(cache, view.piece_of(page), page, true);
-    supply_.release(cache, frame[i]);
-    cache.leave(page);
+    supply_.free_frame(cache, frame[i]);
+    cache.abandon(page);
     frames.wake(view.piece_of(page));
   }
   return n;

@@ -4,16 +4,16 @@
 
 namespace outcore::paging {
 
-int Lending::take(uint64_t bytes) {
+int Lending::acquire(uint64_t bytes) {
   if (!is_here()) return -ENOSPC;
   const std::shared_lock<std::shared_mutex> guard(lock_);
   return control_ == nullptr ? -ENOSPC : control_->lend(bytes);
 }
 
-void Lending::give(uint64_t bytes) {
+void Lending::release(uint64_t bytes) {
   if (!is_here()) return;
   const std::shared_lock<std::shared_mutex> guard(lock_);
-  if (control_ != nullptr) control_->take_back(bytes);
+  if (control_ != nullptr) control_->return_lent(bytes);
 }
 
 uint64_t Lending::free_bytes() const {

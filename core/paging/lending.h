@@ -16,8 +16,8 @@ class Lending final : public store::Room {
  public:
   explicit Lending(BudgetControl& control) : control_(&control) {}
 
-  int take(uint64_t bytes) override;
-  void give(uint64_t bytes) override;
+  int acquire(uint64_t bytes) override;
+  void release(uint64_t bytes) override;
   uint64_t free_bytes() const override;
   uint64_t bytes_max() const override;
   void end();  // stores may live longer than the pager; what they have is then nobody's budget

@@ -26,7 +26,7 @@ Pages pages_of(const PageCache& cache, uint64_t offset, uint64_t size_bytes) {
           std::min((offset + size_bytes - 1) / cache.page_bytes + 1, cache.page_count())};
 }
 
-// Of a page that is held.
+// Of a page that is claimed.
 bool is_in_memory(const PageCache& cache, uint64_t page) {
   const PageState state = cache.words[page].glance();
   OC_ASSERT(state == PageState::kBusy || state == PageState::kFilling);
@@ -46,7 +46,7 @@ Status Overwriter::overwrite(PageCache& cache, uint64_t offset, uint64_t size_by
   const auto [first, end] = pages_of(cache, offset, size_bytes);
   const os::SignalBlock block;
   if (cache.shared != nullptr || cache.is_writable || !are_few(cache, first, end) ||
-      !hold(cache, first, end))
+      !claim_pages(cache, first, end))
     return change_absent(cache, offset, size_bytes, change);
   change();
   cache.note_change(offset, size_bytes);
@@ -58,7 +58,7 @@ Status Overwriter::overwrite(PageCache& cache, uint64_t offset, uint64_t size_by
       is_read = read_again(cache, page, std::max(from, page * cache.page_bytes),
                            std::min(to, (page + 1) * cache.page_bytes)) == 0 &&
                 is_read;
-  let_go(cache, first, end);
+  release_pages(cache, first, end);
   // The old bytes, or none, are in a page that counts as resident: it leaves.
   return is_read ? Status() : change_absent(cache, offset, size_bytes, [] {});
 }
@@ -74,32 +74,32 @@ Status Overwriter::change_absent(PageCache& cache, uint64_t offset, uint64_t siz
   return {};
 }
 
-// What is held cannot leave for as long as `change` takes: the budget must do without it.
+// What is claimed cannot leave for as long as `change` takes: the budget must do without it.
 bool Overwriter::are_few(const PageCache& cache, uint64_t first, uint64_t end) const {
   const uint64_t bytes = (end - first) * cache.page_bytes;
   return end - first <= kPagesMax &&
          bytes <= std::max(pager_.budget.limit() / 16, cache.page_bytes);
 }
 
-// Absent pages are held as if they were being filled, resident ones as if they were being mapped.
-// False: one is in other hands, and none is held.
-bool Overwriter::hold(PageCache& cache, uint64_t first, uint64_t end) {
+// Absent pages are claimed as if they were being filled, resident ones as if they were being
+// mapped. False: one is in other hands, and none is claimed.
+bool Overwriter::claim_pages(PageCache& cache, uint64_t first, uint64_t end) {
   OC_CHECK(first <= end && end - first <= kPagesMax);
   for (uint64_t page = first; page < end; ++page) {
     PageValue seen = cache.words[page].load();
     if (may_change_within(seen) && cache.words[page].change(seen, seen.with(PageState::kBusy)))
       continue;
     if (cache.claim(page)) continue;
-    let_go(cache, first, page);
+    release_pages(cache, first, page);
     return false;
   }
   return true;
 }
 
-void Overwriter::let_go(PageCache& cache, uint64_t first, uint64_t end) {
+void Overwriter::release_pages(PageCache& cache, uint64_t first, uint64_t end) {
   for (uint64_t page = first; page < end; ++page) {
     if (!is_in_memory(cache, page)) {
-      cache.leave(page);
+      cache.abandon(page);
       continue;
     }
     cache.words[page].update([](PageValue v) { return v.with(PageState::kResident); });
@@ -115,7 +115,7 @@ int Overwriter::read_again(PageCache& cache, uint64_t page, uint64_t from, uint6
   int result = 0;
   for (uint64_t at = from; at < to && result == 0;) {
     const uint64_t bytes = std::min(to - at, most);
-    const std::span<std::byte> buffer = pager_.bounce.take(bytes);
+    const std::span<std::byte> buffer = pager_.bounce.acquire(bytes);
     OC_CHECK(buffer.size() >= bytes);
     const uint64_t stored = cache.stored_bytes(at, bytes);
     cache.read_gate.enter();
@@ -133,7 +133,7 @@ int Overwriter::read_again(PageCache& cache, uint64_t page, uint64_t from, uint6
           result = cache.frames->overwrite(part, buffer.data() + (part.offset - at));
         } while (supply_.can_repeat(result, Caller::kThread, &tries));
       });
-    pager_.bounce.give(buffer);
+    pager_.bounce.release(buffer);
     at += bytes;
   }
   return result;

@@ -34,8 +34,8 @@ class Overwriter {
   static constexpr uint64_t kPagesMax = 64;
 
   bool are_few(const PageCache& cache, uint64_t first, uint64_t end) const;
-  static bool hold(PageCache& cache, uint64_t first, uint64_t end);
-  static void let_go(PageCache& cache, uint64_t first, uint64_t end);
+  static bool claim_pages(PageCache& cache, uint64_t first, uint64_t end);
+  static void release_pages(PageCache& cache, uint64_t first, uint64_t end);
   int read_again(PageCache& cache, uint64_t page, uint64_t from, uint64_t to);
 
   Pager& pager_;

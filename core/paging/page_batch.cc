@@ -37,14 +37,14 @@ void PageBatch::add(uint64_t page, uint32_t frame, bool is_written) {
   OC_CHECK(run_count_ != 0);
   frame_[page_count_++] = frame;
   Run& run = run_[run_count_ - 1];
-  run.take(static_cast<uint32_t>(page - run.first));
+  run.add(static_cast<uint32_t>(page - run.first));
 }
 
 void PageBatch::finish() {
   read_all();
   for (uint32_t i = 0; i < run_count_; ++i) {
     install(run_[i]);
-    pager_.bounce.give(run_[i].buffer);
+    pager_.bounce.release(run_[i].buffer);
   }
   run_count_ = page_count_ = 0;
 }
@@ -68,7 +68,7 @@ bool PageBatch::open_run(uint64_t page, bool is_written) {
   if (run_count_ == kRunsMax) return false;
   // The first may wait for a buffer: this thread holds none. A later one must not.
   const std::span<std::byte> buffer =
-      run_count_ == 0 ? pager_.bounce.take(run_bytes_) : pager_.bounce.try_take(run_bytes_);
+      run_count_ == 0 ? pager_.bounce.acquire(run_bytes_) : pager_.bounce.try_acquire(run_bytes_);
   if (buffer.empty()) return false;
   OC_CHECK(buffer.size() >= cache_.page_bytes);
   Run& run = run_[run_count_++];
@@ -161,8 +161,8 @@ void PageBatch::finish_page(uint64_t page, uint32_t frame, int result, const Run
   }
   // Nobody asked for it yet: whoever touches it tries again, and is told why it fails.
   filler_.undo(cache_, view_.piece_of(page), page, run.result == 0);
-  supply_.release(cache_, frame);
-  cache_.leave(page);
+  supply_.free_frame(cache_, frame);
+  cache_.abandon(page);
   frames.wake(view_.piece_of(page));
 }
 

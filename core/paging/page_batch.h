@@ -22,8 +22,8 @@ class PageBatch {
   static constexpr uint32_t kRunPagesMax = 128;  // gaps included
 
   // Larger pages, and those that the view shows in part, are filled one by one.
-  static bool can_take(const Pager& pager, const PageCache& cache, const region::View& view,
-                       uint64_t page) {
+  static bool can_add(const Pager& pager, const PageCache& cache, const region::View& view,
+                      uint64_t page) {
     if (cache.page_bytes > pager.bounce.shape().chunk_bytes) return false;
     return !cache.frames->can_share() || view.piece_of(page).size_bytes == cache.page_bytes;
   }
@@ -71,7 +71,7 @@ class PageBatch {
     int result = 0;
 
     bool has(uint32_t i) const { return (taken[i / 64] >> (i % 64) & 1) != 0; }
-    void take(uint32_t i) {
+    void add(uint32_t i) {
       OC_CHECK(i < kRunPagesMax);
       taken[i / 64] |= uint64_t{1} << (i % 64);
       span = i + 1;

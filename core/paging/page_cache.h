@@ -124,7 +124,7 @@ struct PageCache {
     return x;
   }
 
-  bool is_told_degraded() const { return write_failures.is_any() || has_zeroed.load(); }
+  bool is_degraded() const { return write_failures.is_any() || has_zeroed.load(); }
 
   // Whether the page is absent: a guess, for whoever asks what could come in along.
   bool seems_absent(uint64_t page) const {
@@ -142,7 +142,7 @@ struct PageCache {
     return false;
   }
 
-  // Makes an absent page Filling, and the caller's, who fills it or leaves it. False: it is not
+  // Makes an absent page Filling, and the caller's, who fills it or abandons it. False: it is not
   // absent any more, or the cache is frozen.
   bool claim(uint64_t page) {
     using region::PageState;
@@ -152,10 +152,10 @@ struct PageCache {
       return false;
     // Asked again now that the page is ours: whoever froze the cache waits for it.
     if (!is_frozen.load(std::memory_order_seq_cst)) return true;
-    leave(page);
+    abandon(page);
     return false;
   }
-  void leave(uint64_t page) {
+  void abandon(uint64_t page) {
     OC_ASSERT(words[page].glance() == region::PageState::kFilling);
     words[page].update([](region::PageValue v) { return v.with(region::PageState::kAbsent); });
   }
@@ -171,8 +171,8 @@ struct PageCache {
   }
 
   // To whoever watches. The fault path.
-  void tell(published::EventKind kind, uint64_t page) const {
-    if (entry.is_watched()) entry.tell(kind, page);
+  void publish(published::EventKind kind, uint64_t page) const {
+    if (entry.is_watched()) entry.publish(kind, page);
   }
 
   // The store has these bytes now, or perhaps: whoever writes to it says so before it is done.
@@ -184,14 +184,14 @@ struct PageCache {
   void note_eviction(uint64_t page) {
     counters.add(metrics::Counter::evictions, 1);
     entry->resident_bytes.fetch_sub(page_bytes, std::memory_order_relaxed);
-    tell(published::EventKind::kEviction, page);
+    publish(published::EventKind::kEviction, page);
     OC_PROBE(evict, id, page, page_bytes);
     if (page / 64 < evicted.count())
       evicted[page / 64].fetch_or(uint64_t{1} << page % 64, std::memory_order_relaxed);
   }
   // The page is brought in; `is_guess`: beside another. The fault path.
   void note_fill(uint64_t page, bool is_guess) {
-    tell(is_guess ? published::EventKind::kGuess : published::EventKind::kFill, page);
+    publish(is_guess ? published::EventKind::kGuess : published::EventKind::kFill, page);
     OC_PROBE(fill, id, page, page_bytes);
     if (page / 64 < evicted.count() &&
         (evicted[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0)
@@ -221,7 +221,7 @@ struct PageCache {
   }
   // The same; with `clear` it is clean afterwards. -errno: the kernel cannot say, and all of it
   // counts as written.
-  int take_written(uint64_t page, bool clear, os::SubpageSet* written) const {
+  int collect_written(uint64_t page, bool clear, os::SubpageSet* written) const {
     OC_ASSERT(page < page_count());
     int error = 0;
     for_each_showing(page, [&](region::View& view) {
@@ -235,7 +235,7 @@ struct PageCache {
 
   // Of neighbouring pages [first, end), 16 MiB at most, what was written, from `first` on; they are
   // clean afterwards. -errno: all of them count as written.
-  int take_written_between(uint64_t first, uint64_t end, os::SubpageSet* written) const {
+  int collect_written_between(uint64_t first, uint64_t end, os::SubpageSet* written) const {
     OC_CHECK(first < end);
     OC_CHECK((end - first) * page_bytes <= base::kPageBytesMax);
     int error = 0;

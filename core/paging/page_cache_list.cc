@@ -72,7 +72,7 @@ void PageCacheList::drop_frames(PageCache& cache) {
             cache.words[page].update(
                 [](PageValue v) { return v.with_pins(0).minus(PageValue::kParked); });
           }
-          eviction.take_page(cache, page, &busy);
+          eviction.add_page(cache, page, &busy);
         }
         eviction.clean(Bytes::kDrop);
         eviction.free();

@@ -50,7 +50,7 @@ Status Pager::allocate() {
     return s;
   if (Status s = caches.allocate(kCachesMax); !s) return s;
   if (Status s = tuner.allocate(); !s) return s;
-  OC_CHECK(budget.take(fixed));
+  OC_CHECK(budget.try_acquire(fixed));
   for (unsigned i = 0; i < options.keepers; ++i) {
     auto shard = std::make_unique<Shard>();
     const uint64_t capacity = options.budget_bytes / base::kSystemPage / options.keepers;

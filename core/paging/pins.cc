@@ -14,11 +14,11 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
-int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
+int Pins::pin_page(View& view, uint64_t page, std::byte* address, bool is_write) {
   PageCache& cache = *view.cache;
   if (cache.shared != nullptr) {
     if (!cache.shared->buffer().pins().reserve(1)) return -ENOMEM;
-    return hold_shared(view, page, is_write);
+    return pin_shared_page(view, page, is_write);
   }
   for (;;) {
     if (const int result = fault_path_.bring_in(view, page, address, is_write, Caller::kThread);
@@ -47,8 +47,8 @@ int Pins::hold(View& view, uint64_t page, std::byte* address, bool is_write) {
 // The last pin of a parked page: the policy lost it when it was found pinned, and must be told of
 // it before it can be evicted again. So the frame is pushed into the inbox while the pin still
 // holds it in its place.
-void Pins::release(PageCache& cache, uint64_t page) {
-  if (cache.shared != nullptr) return shared_.release(cache, page);
+void Pins::unpin_page(PageCache& cache, uint64_t page) {
+  if (cache.shared != nullptr) return shared_.unpin(cache, page);
   region::PageWord& word = cache.words[page];
   PageValue seen = word.load();
   for (;;) {
@@ -95,12 +95,12 @@ Status Pins::claim_pins(const PageCache& cache, uint64_t first, uint64_t end,
 }
 
 // REQUIRES: reserved.
-int Pins::hold_shared(View& view, uint64_t page, bool is_write) {
+int Pins::pin_shared_page(View& view, uint64_t page, bool is_write) {
   PageCache& cache = *view.cache;
-  int result = shared_.hold(cache, view, page);
+  int result = shared_.pin(cache, view, page);
   if (result != 0 || !is_write) return result;
   result = writer_.allow(cache, view, page);
-  if (result != 0) shared_.release(cache, page);
+  if (result != 0) shared_.unpin(cache, page);
   return result;
 }
 
@@ -112,12 +112,12 @@ Status Pins::pin_shared(View& view, uint64_t first, uint64_t end) {
   int result = is_reserved ? 0 : -ENOMEM;
   uint64_t page = first;
   while (page < end && result == 0) {
-    result = hold_shared(view, page, view.is_writable.load());
+    result = pin_shared_page(view, page, view.is_writable.load());
     if (result == 0) ++page;
   }
   if (result == 0) return {};
-  for (uint64_t p = first; p < page; ++p) shared_.release(cache, p);
-  if (is_reserved && end - page > 1) pins.give_back(end - page - 1);
+  for (uint64_t p = first; p < page; ++p) shared_.unpin(cache, p);
+  if (is_reserved && end - page > 1) pins.unreserve(end - page - 1);
   const std::string what =
       "pin " + base::format_bytes((end - first) * cache.page_bytes) + " of " + cache.uri;
   if (result != -ENOMEM) return base::system_error(result, what);
@@ -136,7 +136,7 @@ Status Pins::pin(View& view, const std::byte* from, uint64_t size_bytes) {
   if (Status s = claim_pins(cache, first, end, &claimed); !s) return s;
   for (uint64_t page = first; page < end; ++page) {
     const Piece piece = view.piece_of(page);
-    int result = hold(view, page, piece.address, false);
+    int result = pin_page(view, page, piece.address, false);
     const uint64_t done = result != 0 ? claimed : std::min(claimed, cache.page_bytes);
     OC_CHECK(done <= claimed);
     const uint64_t pinning = pager_.pinning_bytes.fetch_sub(done);
@@ -167,11 +167,11 @@ Status Pins::pin(View& view, const std::byte* from, uint64_t size_bytes) {
       const uint64_t flags = cache.frames->has_write_faults() ? PageValue::kDirty : 0;
       OC_ASSERT(word.glance() == PageState::kBusy);
       word.update([&](PageValue v) { return v.with(PageState::kResident).plus(flags); });
-      if (result != 0) release(cache, page);
+      if (result != 0) unpin_page(cache, page);
     }
     if (result != 0) {
       pager_.pinning_bytes.fetch_sub(claimed);
-      for (uint64_t p = first; p < page; ++p) release(cache, p);
+      for (uint64_t p = first; p < page; ++p) unpin_page(cache, p);
       return base::system_error(result, "pin page " + std::to_string(page) + " of " + cache.uri,
                                 WriteStall::remedy(result));
     }
@@ -186,11 +186,11 @@ Status Pins::unpin(View& view, const std::byte* from, uint64_t size_bytes) {
   PageCache& cache = *view.cache;
   const uint64_t first = view.page_of(from), end = view.page_of(from + size_bytes - 1) + 1;
   for (uint64_t page = first; page < end; ++page)
-    if (cache.shared != nullptr ? !shared_.is_held(cache, page)
+    if (cache.shared != nullptr ? !shared_.is_pinned(cache, page)
                                 : cache.words[page].load().pins() == 0)
       return Error{
           EINVAL, "unpin page " + std::to_string(page) + " of " + cache.uri + ": it is not pinned"};
-  for (uint64_t page = first; page < end; ++page) release(cache, page);
+  for (uint64_t page = first; page < end; ++page) unpin_page(cache, page);
   return {};
 }
 

@@ -28,13 +28,13 @@ class Pins {
   // Errors: ENOMEM (the budget cannot hold it, with the least that would do), those of fills.
   Status pin(region::View& view, const std::byte* from, uint64_t size_bytes);
   Status unpin(region::View& view, const std::byte* from, uint64_t size_bytes);
-  // Keeps one page resident and shown while the caller copies: like a pin, but not for the kernel's
-  // writes.
-  int hold(region::View& view, uint64_t page, std::byte* address, bool is_write);
-  void release(PageCache& cache, uint64_t page);
+  // Pins one page, and shows it, while the caller copies. Not for the kernel's writes, which need
+  // pin().
+  int pin_page(region::View& view, uint64_t page, std::byte* address, bool is_write);
+  void unpin_page(PageCache& cache, uint64_t page);
 
  private:
-  int hold_shared(region::View& view, uint64_t page, bool is_write);
+  int pin_shared_page(region::View& view, uint64_t page, bool is_write);
   Status pin_shared(region::View& view, uint64_t first, uint64_t end);
   Status claim_pins(const PageCache& cache, uint64_t first, uint64_t end, uint64_t* claimed_bytes);
 

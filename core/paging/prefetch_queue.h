@@ -73,7 +73,7 @@ class PrefetchQueue {
       for (uint64_t i = ring->begin; i != ring->end; ++i) {
         const PrefetchRequest request = ring->request[i % kRequestsMax];
         if (request.view == &view && request.task != PrefetchTask::kDemand)
-          region::AddressMap::let_go(&view);
+          region::AddressMap::release(&view);
         else
           ring->request[kept++ % kRequestsMax] = request;
       }

@@ -27,7 +27,7 @@ void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t c
     PrefetchRequest request{&view, first, stride, n};
     request.is_readahead = is_readahead;
     if (!queue_.push(request)) {
-      AddressMap::let_go(&view);
+      AddressMap::release(&view);
       cache.counters.add(Counter::prefetch_dropped, count);
       return;
     }
@@ -60,7 +60,7 @@ bool Prefetcher::run_one() {
       view.cache->share_frames();
       break;
   }
-  AddressMap::let_go(&view);
+  AddressMap::release(&view);
   return true;
 }
 
@@ -167,22 +167,22 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
     --claimed;
     if (request.is_readahead && !is_one_left_out && clusters_.is_wanted(cache, page)) {
       is_one_left_out = true;
-      cache.leave(page);
+      cache.abandon(page);
       continue;
     }
-    if (!PageBatch::can_take(pager_, cache, view, page)) {
+    if (!PageBatch::can_add(pager_, cache, view, page)) {
       ahead.finish();
       if (filler_.fill(cache, view, page, false, Caller::kThread) == 0) continue;
     } else {
       uint32_t frame = budget::kNone;
-      if (supply_.allocate(cache, Caller::kThread, wait_ns, &frame) == 0) {
+      if (supply_.allocate_frame(cache, Caller::kThread, wait_ns, &frame) == 0) {
         ahead.add(page, frame);
         continue;
       }
-      cache.leave(page);
+      cache.abandon(page);
       dropped += count - i;
     }
-    for (; claimed > 0; --claimed) cache.leave(page += static_cast<uint64_t>(stride));
+    for (; claimed > 0; --claimed) cache.abandon(page += static_cast<uint64_t>(stride));
     break;
   }
   OC_CHECK(claimed == 0);

@@ -44,7 +44,7 @@ Status Ranges::evict(PageCache& cache, uint64_t first, uint64_t end) {
         if (cache.epoch.is_closed()) continue;  // what was written must wait for the cut
         Eviction eviction(pager_, *shard, Caller::kThread);
         eviction.drain_inbox();
-        next = eviction.take_range(cache, page, end, &busy);
+        next = eviction.add_range(cache, page, end, &busy);
         OC_CHECK(next > page);
         OC_CHECK(next <= end);
         eviction.clean(Bytes::kWriteBack);

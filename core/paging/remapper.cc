@@ -93,7 +93,7 @@ int Remapper::rescue(PageCache& cache, View& view, uint64_t page, std::byte* add
     flags = PageValue::kDirty;
   }
   cache.counters.add(Counter::rescues, 1);
-  cache.tell(published::EventKind::kRescue, page);
+  cache.publish(published::EventKind::kRescue, page);
   Shard& shard = pager_.shard_of(cache, page);
   shard.inbox.push(pager_.frames, seen.frame());
   shard.note_rescue();

@@ -199,7 +199,7 @@ bool Replayer::bring_in(Replay& replay, std::span<const Stretch> stretches) {
         const std::span<const Stretch> here = stretches.first(count);
         is_room_left = fill(*view, here, true) && fill(*view, here, false);
       }
-      AddressMap::let_go(view);
+      AddressMap::release(view);
       if (!is_room_left) return false;
     }
     stretches = stretches.subspan(count);
@@ -248,14 +248,14 @@ bool Replayer::fill_page(PageBatch& batch, PageCache& cache, View& view, uint64_
   if (page < view.first_page() || page >= view.end_page()) return true;
   if (!has_room(cache)) return false;
   if (!cache.claim(page)) return true;  // it is there, or its views are about to change
-  if (!PageBatch::can_take(pager_, cache, view, page)) {
+  if (!PageBatch::can_add(pager_, cache, view, page)) {
     batch.finish();  // whoever waits must hold no buffer
     if (filler_.fill(cache, view, page, false, Caller::kThread) == 0) ++*filled;
     return true;
   }
   uint32_t frame = budget::kNone;
-  if (supply_.allocate(cache, Caller::kThread, 0, &frame) != 0) {
-    cache.leave(page);
+  if (supply_.allocate_frame(cache, Caller::kThread, 0, &frame) != 0) {
+    cache.abandon(page);
     return false;
   }
   batch.add(page, frame);

@@ -78,7 +78,7 @@ Status Reshaper::swap_view(PageCache& cache, View* old, std::span<View* const> p
 // REQUIRES: old->is_replaced.
 Status Reshaper::replace_view(PageCache& cache, View* old, std::span<View* const> parts) {
   OC_CHECK(old->is_replaced.load());
-  if (Status s = put_parts(cache, parts); !s) return s;
+  if (Status s = insert_parts(cache, parts); !s) return s;
   // Nobody faults through the old one any more, nor through the parts until they know what they
   // show: a page that is there would be taken for one that was never shown, and so for clean.
   for (View* part : parts) part->is_replaced.store(true, std::memory_order_release);
@@ -95,7 +95,7 @@ Status Reshaper::replace_view(PageCache& cache, View* old, std::span<View* const
 }
 
 // All of them, or none.
-Status Reshaper::put_parts(PageCache& cache, std::span<View* const> parts) {
+Status Reshaper::insert_parts(PageCache& cache, std::span<View* const> parts) {
   Status s;
   size_t put = 0;
   for (; put < parts.size(); ++put) {
@@ -107,7 +107,7 @@ Status Reshaper::put_parts(PageCache& cache, std::span<View* const> parts) {
           (part->offset + part->reserved_bytes) / cache.page_bytes + 1 - part->first_page();
       s = part->shown.allocate((pages + 63) / 64 + 1);
     }
-    if (s.ok()) s = views_.put(cache, part);
+    if (s.ok()) s = views_.insert(cache, part);
     if (!s.ok()) break;
   }
   for (size_t i = 0; i < put && !s.ok(); ++i) views_.forget(cache, parts[i]);
@@ -170,7 +170,7 @@ Status Reshaper::evict_and_block(PageCache& cache, uint64_t first, uint64_t end)
 void Reshaper::unblock(PageCache& cache, uint64_t first, uint64_t end) {
   OC_CHECK(end <= cache.page_count());
   if (cache.shared != nullptr) return cache.shared->unblock();
-  for (uint64_t page = first; page < end; ++page) cache.leave(page);
+  for (uint64_t page = first; page < end; ++page) cache.abandon(page);
 }
 
 }  // namespace outcore::paging

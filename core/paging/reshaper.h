@@ -35,7 +35,7 @@ class Reshaper {
 
  private:
   Status replace_view(PageCache& cache, region::View* old, std::span<region::View* const> parts);
-  Status put_parts(PageCache& cache, std::span<region::View* const> parts);
+  Status insert_parts(PageCache& cache, std::span<region::View* const> parts);
   void hand_on_shown(PageCache& cache, const region::View& old,
                      std::span<region::View* const> parts);
 

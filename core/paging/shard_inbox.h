@@ -1,10 +1,10 @@
 // ShardInbox: frames that were filled, rescued or unpinned, and of which their shard's policy has
 // not been told.
 //
-// A stack that is taken whole. A frame is in it at most once: it is pushed when it is filled; again
-// only when it was rescued or unparked, which needs that the policy has been told of it. A frame is
-// pushed before its page becomes resident, so whoever holds the turn and sees a resident page can
-// drain the inbox first, and then the policy knows the frame.
+// A stack that is drained whole. A frame is in it at most once: it is pushed when it is filled;
+// again only when it was rescued or unparked, which needs that the policy has been told of it. A
+// frame is pushed before its page becomes resident, so whoever holds the turn and sees a resident
+// page can drain the inbox first, and then the policy knows the frame.
 #pragma once
 
 #include <atomic>
@@ -27,9 +27,9 @@ class ShardInbox {
     } while (!head_.compare_exchange_weak(head, frame, std::memory_order_acq_rel));
   }
 
-  // The turn's holder: calls tell(frame) for each, oldest first.
-  template <typename Tell>
-  void drain(budget::FrameTable& frames, const Tell& tell) {
+  // The turn's holder: calls notify(frame) for each, oldest first.
+  template <typename Notify>
+  void drain(budget::FrameTable& frames, const Notify& notify) {
     uint32_t newest = head_.exchange(budget::kNone, std::memory_order_acq_rel);
     uint32_t oldest = budget::kNone;
     while (newest != budget::kNone) {
@@ -40,8 +40,8 @@ class ShardInbox {
       newest = next;
     }
     while (oldest != budget::kNone) {
-      const uint32_t next = frames[oldest].inbox_next;  // before tell(): it may free the frame
-      tell(oldest);
+      const uint32_t next = frames[oldest].inbox_next;  // before notify(): it may free the frame
+      notify(oldest);
       oldest = next;
     }
   }

@@ -48,11 +48,11 @@ uint64_t SharedFiller::limit_bytes(const PageCache& cache) {
 int SharedFiller::claim(PageCache& cache, uint64_t page, bool is_demanded) {
   Claims& claims = cache.shared->buffer().claims();
   const uint64_t frame_page = cache.shared->frame_page(page);
-  switch (claims.take(frame_page)) {
-    case Claims::Took::kYes:
-    case Claims::Took::kNoPlace:
+  switch (claims.acquire(frame_page)) {
+    case Claims::Acquired::kYes:
+    case Claims::Acquired::kNoPlace:
       return 0;
-    case Claims::Took::kOthers:
+    case Claims::Acquired::kOthers:
       break;
   }
   if (!is_demanded) return -EAGAIN;
@@ -84,10 +84,10 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
   Claims& claims = cache.shared->buffer().claims();
   const uint64_t most = std::min<uint64_t>(bounce_.shape().chunk_bytes / buffer::kPage, kPagesMax);
   bool is_ours[kPagesMax] = {};
-  const auto take = [&](uint64_t page) {
+  const auto claim_absent = [&](uint64_t page) {
     const uint64_t i = page - wanted.first;
     if (page == wanted.left_out || i >= shown || (present[i] & 1) != 0) return false;
-    return is_ours[i] = claims.take(cache.shared->frame_page(page)) == Claims::Took::kYes;
+    return is_ours[i] = claims.acquire(cache.shared->frame_page(page)) == Claims::Acquired::kYes;
   };
   is_ours[wanted.page - wanted.first] = true;
   const uint64_t gap = gap_pages_.load(std::memory_order_relaxed) * kPagesAGap <
@@ -96,9 +96,9 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
                            : 0;
   uint64_t first = wanted.page, end = wanted.page + 1;
   for (uint64_t page = end; page < wanted.end && page - end <= gap && page - first < most; ++page)
-    if (take(page)) end = page + 1;
+    if (claim_absent(page)) end = page + 1;
   for (uint64_t page = first; page > wanted.first && first - page <= gap && end - page < most;)
-    if (take(--page)) first = page;
+    if (claim_absent(--page)) first = page;
   Run run;
   run.first = first;
   run.end = end;
@@ -111,21 +111,21 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
   return run;
 }
 
-void SharedFiller::drop_claims(PageCache& cache, const Run& run) {
+void SharedFiller::release_claims(PageCache& cache, const Run& run) {
   for (uint64_t page = run.first; page < run.end; ++page)
-    if (run.has(page)) cache.shared->buffer().claims().drop(cache.shared->frame_page(page));
+    if (run.has(page)) cache.shared->buffer().claims().release(cache.shared->frame_page(page));
 }
 
 // Room for all of the run, or for the page alone.
-int SharedFiller::take_room(PageCache& cache, const Wanted& wanted, Run* run) {
+int SharedFiller::acquire_room(PageCache& cache, const Wanted& wanted, Run* run) {
   buffer::Room& room = cache.shared->buffer().room();
-  if (room.try_take(run->count)) return 0;
+  if (room.try_acquire(run->count)) return 0;
   const Run whole = *run;
   *run = Run{wanted.page, wanted.page + 1, {1}, 1};
   for (uint64_t page = whole.first; page < whole.end; ++page)
     if (whole.has(page) && page != wanted.page)
-      cache.shared->buffer().claims().drop(cache.shared->frame_page(page));
-  if (!wanted.is_demanded) return room.try_take(1) ? 0 : -ENOMEM;
+      cache.shared->buffer().claims().release(cache.shared->frame_page(page));
+  if (!wanted.is_demanded) return room.try_acquire(1) ? 0 : -ENOMEM;
   const uint64_t start_ns = os::now_ns();
   // Whoever changes the views, or hands the file back, waits for us.
   const auto is_unwanted = [](const void* of) {
@@ -133,7 +133,7 @@ int SharedFiller::take_room(PageCache& cache, const Wanted& wanted, Run* run) {
     return c.is_frozen.load(std::memory_order_seq_cst) || c.shared->is_blocked();
   };
   const int result =
-      room.take(1, std::max<uint64_t>(pager_.options.wait_ns_max, 1), {is_unwanted, &cache});
+      room.acquire(1, std::max<uint64_t>(pager_.options.wait_ns_max, 1), {is_unwanted, &cache});
   cache.counters.add(Counter::waits_for_frame, 1);
   cache.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
   return result;
@@ -142,7 +142,7 @@ int SharedFiller::take_room(PageCache& cache, const Wanted& wanted, Run* run) {
 // Reads the run and brings its pages in.
 int SharedFiller::transfer(PageCache& cache, const View& view, const Run& run) {
   const uint64_t start = run.first * buffer::kPage, bytes = (run.end - run.first) * buffer::kPage;
-  const std::span<std::byte> buffer = bounce_.take(bytes);
+  const std::span<std::byte> buffer = bounce_.acquire(bytes);
   OC_CHECK(buffer.size() >= bytes);
   const uint64_t stored = cache.stored_bytes(start, bytes);
   const bool is_hole = stored == 0 || cache.is_hole(start, stored);
@@ -171,12 +171,12 @@ int SharedFiller::transfer(PageCache& cache, const View& view, const Run& run) {
                                    buffer.data() + (page - run.first) * buffer::kPage, false);
     page = end;
   }
-  bounce_.give(buffer);
+  bounce_.release(buffer);
   if (result == 0 && is_hole) cache.counters.add(Counter::zero_fills, run.count);
   return result;
 }
 
-void SharedFiller::tell(PageCache& cache, const Run& run, const Wanted& wanted) {
+void SharedFiller::report(PageCache& cache, const Run& run, const Wanted& wanted) {
   buffer::Room& room = cache.shared->buffer().room();
   for (uint64_t page = run.first; page < run.end;) {
     // The page that was asked for is no guess.
@@ -186,7 +186,7 @@ void SharedFiller::tell(PageCache& cache, const Run& run, const Wanted& wanted) 
            (!wanted.is_guess || (wanted.is_demanded && end == wanted.page) == is_asked))
       ++end;
     if (end > page)
-      room.tell(cache.shared->frame_page(page), end - page, wanted.is_guess && !is_asked);
+      room.report(cache.shared->frame_page(page), end - page, wanted.is_guess && !is_asked);
     for (uint64_t p = page; p < end; ++p) cache.note_fill(p, wanted.is_guess && !is_asked);
     page = std::max(end, page + 1);
   }
@@ -201,18 +201,18 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
                                      wanted.end - wanted.first);
   Run run = claim_around(cache, view, wanted);
   if (run.count == 0) {  // it is there by now
-    cache.shared->buffer().claims().drop(cache.shared->frame_page(wanted.page));
+    cache.shared->buffer().claims().release(cache.shared->frame_page(wanted.page));
     return 0;
   }
-  int result = take_room(cache, wanted, &run);
+  int result = acquire_room(cache, wanted, &run);
   if (result == 0) {
     result = transfer(cache, view, run);
-    if (result == 0) tell(cache, run, wanted);
+    if (result == 0) report(cache, run, wanted);
     // Some of them may have come in.
-    if (result != 0) cache.shared->buffer().room().note_untold(run.count);
-    cache.shared->buffer().room().give(run.count);
+    if (result != 0) cache.shared->buffer().room().note_unreported(run.count);
+    cache.shared->buffer().room().release(run.count);
   }
-  drop_claims(cache, run);
+  release_claims(cache, run);
   if (result != 0) {
     // What took the place of the view, or of the frames, is found by the next touch.
     if (result == -ENOENT || result == -EINVAL) return -EAGAIN;
@@ -227,7 +227,7 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
   return 0;
 }
 
-int SharedFiller::hold(PageCache& cache, View& view, uint64_t page) {
+int SharedFiller::pin(PageCache& cache, View& view, uint64_t page) {
   buffer::Pins& pins = cache.shared->buffer().pins();
   const uint64_t frame_page = cache.shared->frame_page(page);
   if (const int result = pins.add(frame_page); result != 0) return result;
@@ -247,11 +247,11 @@ int SharedFiller::hold(PageCache& cache, View& view, uint64_t page) {
   }
 }
 
-void SharedFiller::release(PageCache& cache, uint64_t page) {
+void SharedFiller::unpin(PageCache& cache, uint64_t page) {
   cache.shared->buffer().pins().drop(cache.shared->frame_page(page));
 }
 
-bool SharedFiller::is_held(const PageCache& cache, uint64_t page) const {
+bool SharedFiller::is_pinned(const PageCache& cache, uint64_t page) const {
   return cache.shared->buffer().pins().has(cache.shared->frame_page(page));
 }
 

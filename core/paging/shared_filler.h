@@ -51,10 +51,10 @@ class SharedFiller {
   // came in. REQUIRES: between SharedFile::enter() and leave().
   int fill(PageCache& cache, const region::View& view, const Wanted& wanted, uint32_t* filled);
 
-  // Keeps the page in memory until release(). 0 or -errno. REQUIRES: buffer::Pins::reserve().
-  int hold(PageCache& cache, region::View& view, uint64_t page);
-  void release(PageCache& cache, uint64_t page);
-  bool is_held(const PageCache& cache, uint64_t page) const;
+  // Keeps the page in memory until unpin(). 0 or -errno. REQUIRES: buffer::Pins::reserve().
+  int pin(PageCache& cache, region::View& view, uint64_t page);
+  void unpin(PageCache& cache, uint64_t page);
+  bool is_pinned(const PageCache& cache, uint64_t page) const;
 
  private:
   // Neighbouring pages that are claimed; bit i: page first + i comes in.
@@ -68,10 +68,10 @@ class SharedFiller {
   };
   int claim(PageCache& cache, uint64_t page, bool is_demanded);
   Run claim_around(PageCache& cache, const region::View& view, const Wanted& wanted);
-  void drop_claims(PageCache& cache, const Run& run);
-  int take_room(PageCache& cache, const Wanted& wanted, Run* run);
+  void release_claims(PageCache& cache, const Run& run);
+  int acquire_room(PageCache& cache, const Wanted& wanted, Run* run);
   int transfer(PageCache& cache, const region::View& view, const Run& run);
-  void tell(PageCache& cache, const Run& run, const Wanted& wanted);
+  void report(PageCache& cache, const Run& run, const Wanted& wanted);
 
   Pager& pager_;
   budget::BouncePool bounce_;

@@ -158,7 +158,7 @@ int SharedWriter::protect(PageCache& cache, uint64_t first, uint64_t end) {
 int SharedWriter::write(PageCache& cache, uint64_t first, uint64_t end) {
   const buffer::Member& member = cache.shared->buffer().member();
   const uint64_t base = cache.shared->frame_page(first) * kPage;
-  const std::span<std::byte> buffer = filler_.bounce().take((end - first) * kPage);
+  const std::span<std::byte> buffer = filler_.bounce().acquire((end - first) * kPage);
   OC_CHECK(buffer.size() >= (end - first) * kPage);
   int result = member.has_frames() ? 0 : -EBADF;
   for (uint64_t at = first; at < end && result == 0;) {
@@ -191,7 +191,7 @@ int SharedWriter::write(PageCache& cache, uint64_t first, uint64_t end) {
     }
     at = std::max(stop, begin + 1);
   }
-  filler_.bounce().give(buffer);
+  filler_.bounce().release(buffer);
   return result;
 }
 
@@ -204,9 +204,9 @@ int SharedWriter::store_run(PageCache& cache, uint64_t first, uint64_t end, bool
   int error = 0;
   for (uint64_t at = first; at < end;) {
     // Pages that the kernel may write, as they are pinned, stay as they are: stored, and marked.
-    const bool is_pinned = filler_.is_held(cache, at);
+    const bool is_pinned = filler_.is_pinned(cache, at);
     uint64_t stop = at;
-    while (stop < end && filler_.is_held(cache, stop) == is_pinned && marks.begin_storing(stop))
+    while (stop < end && filler_.is_pinned(cache, stop) == is_pinned && marks.begin_storing(stop))
       ++stop;
     if (stop == at) {
       *is_skipped = true;
@@ -302,10 +302,11 @@ Status SharedWriter::flush(PageCache& cache, uint64_t first, uint64_t end) {
   cache.writes->flushes.fetch_sub(1);
   if (error != 0) {
     cache.write_failures.note(next * kPage, kPage);
-    cache.write_failures.note_told();
+    cache.write_failures.note_reported();
     return not_stored(cache, error, next);
   }
-  const WriteFailures::Untold earlier = cache.write_failures.take(first * kPage, end * kPage);
+  const WriteFailures::Unreported earlier =
+      cache.write_failures.note_stored(first * kPage, end * kPage);
   return earlier.code == 0 ? Status() : not_stored(cache, earlier.code, earlier.offset / kPage);
 }
 
@@ -350,7 +351,7 @@ int SharedWriter::store_adopted(PageCache& cache) {
   uint64_t next = 0;
   const int error = store(cache, 0, cache.page_count(), Whose::kOwn, UINT64_MAX, &next);
   if (error != 0) {
-    cache.write_failures.note_untold({-error, next * kPage, kPage, false});
+    cache.write_failures.note_unreported({-error, next * kPage, kPage, false});
     return error;
   }
   if (const uint64_t forgotten = marks.begin_to_forget(); forgotten != 0) {
@@ -373,7 +374,7 @@ bool SharedWriter::pass(PageCache& cache, bool is_asked) {
     uint64_t next = 0;
     const int error = store(cache, writes.next_page, pages, Whose::kOwn, kPagesAtOnce, &next);
     if (error != 0)
-      cache.write_failures.note_untold({-error, writes.next_page * kPage, kPage, false});
+      cache.write_failures.note_unreported({-error, writes.next_page * kPage, kPage, false});
     writes.next_page = next >= pages ? 0 : next;
     is_any = true;
     is_wanted = error == 0 && may_go_on() && is_over_share(cache, kLittle);

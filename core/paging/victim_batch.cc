@@ -45,14 +45,14 @@ void VictimBatch::drain_inbox() {
 // The state of the page was ours alone since it was unmapped: nobody has rescued it.
 void VictimBatch::return_to_policy(const Victim& victim) {
   if (!victim.is_probed) {
-    drop_out(victim.frame, true);
+    return_to_policy(victim.frame, true);
     return;
   }
   OC_CHECK(pager_.frames[victim.frame].list == kProbedList);
   shard_.probed.remove(pager_.frames, victim.frame);
 }
 
-void VictimBatch::drop_out(uint32_t frame, bool was_chosen) {
+void VictimBatch::return_to_policy(uint32_t frame, bool was_chosen) {
   FrameRecord& record = pager_.frames[frame];
   if (was_chosen && record.is_in_policy != 0) {
     shard_.policy->put_back(FrameId{frame});
@@ -74,7 +74,7 @@ void VictimBatch::put_back(Victim& victim) {
   return_to_policy(victim);
 }
 
-void VictimBatch::stay(Victim& victim, uint64_t minus, uint64_t plus) {
+void VictimBatch::put_back_leaving(Victim& victim, uint64_t minus, uint64_t plus) {
   victim.is_out = true;
   PageValue seen = word_of(victim).load();
   bool is_ours = false;

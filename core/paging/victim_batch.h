@@ -22,11 +22,12 @@ class VictimBatch {
   void drain_inbox();
   // Unmapping or Dropping → Resident, in the policy's hands.
   void put_back(Victim& victim);
-  // What could not leave stays: Leaving → Resident, in the policy's hands, unless a touch was
-  // faster. Flags that the page's word loses and gets in any case.
-  void stay(Victim& victim, uint64_t minus, uint64_t plus);
+  // A victim that could not be evicted becomes resident again, in the policy's hands: Leaving →
+  // Resident, unless a touch has rescued it already. `minus` and `plus`: flags that the page's word
+  // loses and gets in any case.
+  void put_back_leaving(Victim& victim, uint64_t minus, uint64_t plus);
   // The frame is resident, and again in the policy's hands.
-  void drop_out(uint32_t frame, bool was_chosen);
+  void return_to_policy(uint32_t frame, bool was_chosen);
 
  private:
   void return_to_policy(const Victim& victim);

@@ -131,7 +131,8 @@ void VictimWriter::fail_request(const StoreRequest& request, uint32_t first_vict
   OC_CHECK(first_victim <= last_victim);
   OC_CHECK(last_victim < shard_.victim_count);
   cache.counters.add(Counter::write_back_errors, 1);
-  cache.write_failures.note_untold({-request.result, request.offset, request.size_bytes, false});
+  cache.write_failures.note_unreported(
+      {-request.result, request.offset, request.size_bytes, false});
   if (first_error_ == 0) first_error_ = request.result;
   for (uint32_t i = first_victim; i <= last_victim; ++i) {
     Victim& victim = shard_.victim[i];
@@ -155,13 +156,13 @@ void VictimWriter::finish_write(Victim& victim) {
       return v.state() == PageState::kLeaving ? idle.plus(PageValue::kCleaned) : idle;
     });
     cache.counters.add(Counter::write_backs, 1);
-    cache.tell(published::EventKind::kWriteBack, victim.page);
+    cache.publish(published::EventKind::kWriteBack, victim.page);
     OC_PROBE(write_back, cache.id, victim.page, cache.page_bytes);
     return;
   }
   // Dirty and in memory, and tried again when the policy gives it up again.
-  victims_.stay(victim, PageValue::kWriting,
-                cache.frames->has_write_faults() ? PageValue::kDirty : 0);
+  victims_.put_back_leaving(victim, PageValue::kWriting,
+                            cache.frames->has_write_faults() ? PageValue::kDirty : 0);
 }
 
 }  // namespace outcore::paging

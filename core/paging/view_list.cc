@@ -31,11 +31,11 @@ Status ViewList::add(PageCache& cache, View* view) {
         !s)
       return s;
   const os::SignalBlock block;
-  if (Status s = put(cache, view); !s) return s;
+  if (Status s = insert(cache, view); !s) return s;
   return region::AddressMap::instance().add(view);
 }
 
-Status ViewList::put(PageCache& cache, View* view) {
+Status ViewList::insert(PageCache& cache, View* view) {
   const os::Locked locked(pager_.caches_lock);
   uint32_t slot = 0;
   while (slot < PageCache::kViewsMax && cache.views[slot].load() != nullptr) ++slot;

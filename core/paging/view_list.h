@@ -22,7 +22,7 @@ class ViewList {
 
   // Into the list alone, for a view that takes another's place. Errors: ENOMEM (there are as many
   // as can be).
-  Status put(PageCache& cache, region::View* view);
+  Status insert(PageCache& cache, region::View* view);
   // Out of the list. Afterwards nobody who evicts or writes back looks at it. With signals blocked.
   void forget(PageCache& cache, region::View* view);
   // A page may be Busy or written back through some view, and that thread looks at all that show

@@ -1,8 +1,8 @@
-// WriteFailures: what write-backs of a cache could not store, and what of that a flush has to tell.
+// WriteFailures: what write-backs of a cache could not store, and what of it a flush must report.
 //
 // Nobody waits for the write-backs of evictions, so the first error of one is kept for the next
-// flush. Their bytes stay in memory: that a store was full is told only as long as they are not
-// stored, while other errors, and those of bytes that are gone, are told once whatever happens.
+// flush. Their bytes stay in memory: that a store was full is reported only as long as they are
+// not stored; other errors, and those of bytes that are gone, are reported once in any case.
 // The fault path; any thread with signals blocked.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace outcore::paging {
 
 class WriteFailures {
  public:
-  struct Untold {
+  struct Unreported {
     int code = 0;  // errno; 0: none
     uint64_t offset = 0, size_bytes = 0;
     bool is_lost = false;  // the bytes are not in memory any more
@@ -29,52 +29,53 @@ class WriteFailures {
 
   // Something was not stored yet.
   bool is_any() const { return is_any_.load(std::memory_order_relaxed); }
-  // Of the error that was not told yet; 0: there is none.
-  int untold_code() const { return code_.load(std::memory_order_relaxed); }
+  // Of the error that was not reported yet; 0: there is none.
+  int unreported_code() const { return code_.load(std::memory_order_relaxed); }
 
-  // A write of these bytes failed, and its caller is told.
+  // A write of these bytes failed, and its caller gets the error.
   void note(uint64_t offset, uint64_t size_bytes) {
     const os::Locked locked(lock_);
     add(offset, size_bytes);
   }
 
-  // The same, and nobody was told. Of several errors the gravest is kept, the first of its kind.
-  void note_untold(const Untold& error) {
+  // The same, and nobody gets the error. Of several errors the gravest is kept, the first of its
+  // kind.
+  void note_unreported(const Unreported& error) {
     OC_CHECK(error.code > 0);
     OC_ASSERT(error.size_bytes != 0);
     const os::Locked locked(lock_);
     add(error.offset, error.size_bytes);
-    if (gravity_of(error) <= gravity_of(untold_)) return;
-    untold_ = error;
+    if (gravity_of(error) <= gravity_of(unreported_)) return;
+    unreported_ = error;
     code_.store(error.code, std::memory_order_relaxed);
   }
 
-  // The caller tells an error of its own: others are implied, but for bytes that are gone.
-  void note_told() {
+  // The caller reports an error of its own: others are implied, but for bytes that are gone.
+  void note_reported() {
     const os::Locked locked(lock_);
-    if (!untold_.is_lost) forget();
+    if (!unreported_.is_lost) forget();
   }
 
-  // The error that is to be told because its bytes are gone; code 0: there is none.
-  Untold take_lost() {
+  // The error that is to be reported because its bytes are gone; code 0: there is none.
+  Unreported pop_lost() {
     const os::Locked locked(lock_);
-    if (!untold_.is_lost) return {};
-    const Untold error = untold_;
+    if (!unreported_.is_lost) return {};
+    const Unreported error = unreported_;
     forget();
     return error;
   }
 
-  // All of [from, to) is stored now: the error that is to be told in spite of it.
-  Untold take(uint64_t from, uint64_t to) {
+  // All of [from, to) is stored now. Returns the error that is to be reported in spite of it.
+  Unreported note_stored(uint64_t from, uint64_t to) {
     OC_CHECK(from <= to);
     const os::Locked locked(lock_);
-    const bool is_of_space = WriteStall::is_of_space(-untold_.code) && !untold_.is_lost;
-    if (untold_.code != 0 && !is_of_space) {
-      const Untold error = untold_;
+    const bool is_of_space = WriteStall::is_of_space(-unreported_.code) && !unreported_.is_lost;
+    if (unreported_.code != 0 && !is_of_space) {
+      const Unreported error = unreported_;
       forget();
       return error;
     }
-    if (from <= untold_.offset && untold_.offset + untold_.size_bytes <= to) forget();
+    if (from <= unreported_.offset && unreported_.offset + unreported_.size_bytes <= to) forget();
     // Whoever flushes part by part comes to an end, too.
     if (from <= from_ && to > from_) from_ = std::min(to, to_);
     if (to >= to_ && from < to_) to_ = std::max(from, from_);
@@ -83,7 +84,7 @@ class WriteFailures {
   }
 
  private:
-  static int gravity_of(const Untold& error) {
+  static int gravity_of(const Unreported& error) {
     if (error.is_lost) return 3;
     if (error.code == 0) return 0;
     return WriteStall::is_of_space(-error.code) ? 1 : 2;
@@ -95,7 +96,7 @@ class WriteFailures {
     set_any(true);
   }
   void forget() {
-    untold_ = {};
+    unreported_ = {};
     code_.store(0, std::memory_order_relaxed);
   }
 
@@ -107,7 +108,7 @@ class WriteFailures {
   std::atomic<bool> is_any_{false};
   std::atomic<uint32_t>& seen_;
   std::atomic<int> code_{0};
-  Untold untold_;
+  Unreported unreported_;
   uint64_t from_ = 0, to_ = 0;  // of what failed and was not stored since: all of it lies within
 };
 

@@ -24,7 +24,7 @@ Policy& AutoPolicy::owner_of(FrameId frame) const {
   return *policies_[owner - 1];
 }
 
-void AutoPolicy::take_on(FrameId frame) {
+void AutoPolicy::assign_to_live(FrameId frame) {
   const auto i = static_cast<uint32_t>(frame);
   OC_CHECK(i < owner_.count());
   OC_CHECK(owner_[i] == 0);
@@ -33,7 +33,7 @@ void AutoPolicy::take_on(FrameId frame) {
 }
 
 void AutoPolicy::note(FrameId frame, PageKey key, Touch touch) {
-  take_on(frame);
+  assign_to_live(frame);
   if (trial_.is_sampled(key)) trial_.touch(key, frame, touch);
 }
 
@@ -49,7 +49,7 @@ void AutoPolicy::guessed(FrameId frame, PageKey key) {
 
 // No touch, so that the trial does not take it for one: neither is put_back().
 void AutoPolicy::returned(FrameId frame, PageKey key) {
-  take_on(frame);
+  assign_to_live(frame);
   live().returned(frame, key);
 }
 

@@ -62,7 +62,7 @@ class AutoPolicy final : public Policy {
   Policy& live() { return *policies_[trial_.live()]; }
   const Policy& live() const { return *policies_[trial_.live()]; }
   Policy& owner_of(FrameId frame) const;
-  void take_on(FrameId frame);
+  void assign_to_live(FrameId frame);
   void note(FrameId frame, PageKey key, Touch touch);
   void hand_over();
   void look_anew();

@@ -75,7 +75,7 @@ void GhostTable::add(PageKey key) {
   sweep_one_bucket();
 }
 
-bool GhostTable::take(PageKey key, uint64_t* age) {
+bool GhostTable::remove(PageKey key, uint64_t* age) {
   if (history_ == 0) return false;
   uint32_t* bucket = bucket_of(key);
   for (uint32_t i = 0; i < kBucketWords; ++i) {

@@ -25,9 +25,9 @@ class GhostTable {
   void set_history(uint64_t history);
 
   void add(PageKey key);
-  // True if the key was added recently; then forgets it, and *age is roughly how many were added
+  // True if the key was added recently; then it is removed, and *age is roughly how many were added
   // since.
-  bool take(PageKey key, uint64_t* age = nullptr);
+  bool remove(PageKey key, uint64_t* age = nullptr);
 
   uint64_t history() const { return history_; }
   bool is_valid() const;  // O(n)

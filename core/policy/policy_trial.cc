@@ -65,7 +65,7 @@ void PolicyTrial::touch(PageKey key, FrameId frame, Touch touch) {
         costs[i] = Policy::kMissPrice;
         break;
     }
-  if (probes_.take_overflow()) {
+  if (probes_.test_and_clear_overflow()) {
     must_look_anew_ = true;
     warm_up();
   }

@@ -40,7 +40,7 @@ class ProbeQueue {
   }
   void clear() { begin_ = end_; }
   // Whether a request was forgotten since this was asked last.
-  bool take_overflow() { return std::exchange(has_overflown_, false); }
+  bool test_and_clear_overflow() { return std::exchange(has_overflown_, false); }
   bool is_empty() const { return begin_ == end_; }
   uint64_t metadata_bytes() const { return requests_.touched(); }
 

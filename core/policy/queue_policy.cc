@@ -64,7 +64,7 @@ void QueuePolicy::rescued(FrameId frame) {
   list(queue).push(entries_, frame);
 }
 
-void QueuePolicy::take_out(FrameId frame, Entry& entry, bool was_victim) {
+void QueuePolicy::remove_entry(FrameId frame, Entry& entry, bool was_victim) {
   OC_CHECK(entry.queue != Queue::kUnknown);
   list(entry.queue).remove(entries_, frame);
   OC_CHECK(entry.queue == Queue::kUnknown);
@@ -74,13 +74,13 @@ void QueuePolicy::take_out(FrameId frame, Entry& entry, bool was_victim) {
 void QueuePolicy::freed(FrameId frame) {
   Entry& entry = entry_of(frame);
   OC_CHECK(entry.queue == Queue::kLeaving);
-  take_out(frame, entry, true);
+  remove_entry(frame, entry, true);
 }
 
 void QueuePolicy::removed(FrameId frame) {
   Entry& entry = entry_of(frame);
   OC_CHECK(entry.queue != Queue::kUnknown);
-  take_out(frame, entry, false);
+  remove_entry(frame, entry, false);
 }
 
 size_t QueuePolicy::leaving_target() const {

@@ -72,7 +72,7 @@ class QueuePolicy : public Policy {
 
  private:
   void join(FrameId frame, PageKey key, Queue (QueuePolicy::*queue_for)(Entry&));
-  void take_out(FrameId frame, Entry& entry, bool was_victim);
+  void remove_entry(FrameId frame, Entry& entry, bool was_victim);
   const uint64_t leaving_percent_;
   FrameList lists_[kQueues] = {FrameList(Queue::kUnknown), FrameList(Queue::kLeaving),
                                FrameList(Queue::kFirst), FrameList(Queue::kSecond)};

@@ -22,11 +22,11 @@ Status S3Fifo::allocate(size_t frames_max) {
 
 Queue S3Fifo::admit(Entry& entry) {
   uint64_t age = 0;
-  const bool has_ghost = ghosts_.take(entry.key, &age);
+  const bool has_ghost = ghosts_.remove(entry.key, &age);
   uint64_t late_age = 0;
-  if (is_watched(entry.key) && late_ghosts_.take(entry.key, &late_age))
+  if (is_watched(entry.key) && late_ghosts_.remove(entry.key, &late_age))
     small_returns_.come_back(late_age);
-  const bool was_look = looks_.take(entry.key, &late_age);
+  const bool was_look = looks_.remove(entry.key, &late_age);
   if (was_look) main_returns_.come_back(late_age);
   adapt(has_ghost && age < small_target_);
   const bool is_free = !has_been_full_ && second().size() < main_share_;
@@ -82,7 +82,7 @@ void S3Fifo::adapt(bool came_too_soon) {
 
 // A ghost of it means that it was asked for before, or came in beside pages that were.
 Queue S3Fifo::admit_guess(Entry& entry) {
-  if (ghosts_.take(entry.key)) {
+  if (ghosts_.remove(entry.key)) {
     entry.faults = kCameFromMain;
     return Queue::kSecond;
   }

@@ -78,7 +78,8 @@ Status FetchTuner::allocate() {
   return watched_.allocate();
 }
 
-FetchTuner::Place* FetchTuner::take(os::Table<Place>& table, uint64_t key, uint32_t* slot) const {
+FetchTuner::Place* FetchTuner::find_or_replace(os::Table<Place>& table, uint64_t key,
+                                               uint32_t* slot) const {
   constexpr uint32_t kWays = 4;
   const auto set = static_cast<uint32_t>(key % (table.count() / kWays)) * kWays;
   // If all are others', one of them, as chance will have it.
@@ -105,8 +106,8 @@ uint64_t FetchTuner::place_key(const Miss& miss) {
 
 FetchTuner::Where FetchTuner::find(const Miss& miss) {
   Where where;
-  where.site = take(sites_, key_of(miss.cache_id, miss.site), &where.site_slot);
-  where.place = take(places_, place_key(miss), &where.place_slot);
+  where.site = find_or_replace(sites_, key_of(miss.cache_id, miss.site), &where.site_slot);
+  where.place = find_or_replace(places_, place_key(miss), &where.place_slot);
   return where;
 }
 
@@ -184,7 +185,7 @@ uint32_t FetchTuner::level_of(FetchHistory& history, const Miss& miss) {
 
 bool FetchTuner::is_decided(const Miss& miss) {
   uint32_t slot = 0;
-  Place& place = *take(places_, place_key(miss), &slot);
+  Place& place = *find_or_replace(places_, place_key(miss), &slot);
   const uint32_t misses = place.misses.load(std::memory_order_relaxed);
   place.misses.store(misses + 1, std::memory_order_relaxed);
   return misses >= kMissesAtFirst && misses % kMissesADecision != 0 &&
@@ -195,7 +196,7 @@ FetchTuner::Choice FetchTuner::choose(FetchHistory& history, const Miss& miss) {
   OC_CHECK(miss.level_max <= kLevelMax);
   OC_CHECK(miss.page < miss.pages_end);
   OC_CHECK(miss.cache_id == history.id);
-  see(history, miss.page, miss.room_pages);
+  note_miss(history, miss.page, miss.room_pages);
   const Where where = find(miss);
   // It stands for those that is_decided() has answered.
   const bool is_quiet = where.place->is_quiet.load(std::memory_order_relaxed) != 0;
@@ -335,7 +336,7 @@ void FetchTuner::look_at_evictions(const Miss& miss, const Choice& choice, uint6
   if (comes_in) watch_eviction(miss.cache_id, page, false);
 }
 
-void FetchTuner::see_unasked(FetchHistory& history, uint64_t page, uint64_t room_pages) {
+void FetchTuner::note_unasked(FetchHistory& history, uint64_t page, uint64_t room_pages) {
   if (!is_watched(history.id, page)) return;
   const Note note = watched_.note_of(history.id, page);
   if (note.rings.is_none() && note.is_extra) return;  // of what leaves, and it has not left
@@ -343,7 +344,7 @@ void FetchTuner::see_unasked(FetchHistory& history, uint64_t page, uint64_t room
 }
 
 // A page that is missed so late that its cluster would have been evicted was of no use.
-void FetchTuner::see(FetchHistory& history, uint64_t page, uint64_t room_pages) {
+void FetchTuner::note_miss(FetchHistory& history, uint64_t page, uint64_t room_pages) {
   Note note;
   if (!watched_.end(history.id, page, &note)) return;
   const bool is_soon = !is_over(note, room_pages);

@@ -119,10 +119,10 @@ class FetchTuner {
   void note_brought_in(uint32_t pages) { watched_.note_brought_in(pages); }
   // What choose() would choose. It notes nothing.
   uint32_t level_of(FetchHistory& history, const Miss& miss);
-  // Any other miss of a page: it may be one that is watched.
-  void see(FetchHistory& history, uint64_t page, uint64_t room_pages);
+  // Any other miss of a page, which may be one that is watched.
+  void note_miss(FetchHistory& history, uint64_t page, uint64_t room_pages);
   // A page has come in unasked that may be watched.
-  void see_unasked(FetchHistory& history, uint64_t page, uint64_t room_pages);
+  void note_unasked(FetchHistory& history, uint64_t page, uint64_t room_pages);
 
   // Whether it is to be seen if somebody asks for the page; and whether that could still count.
   bool is_watched(uint64_t cache_id, uint64_t page) const { return watched_.has(cache_id, page); }
@@ -152,7 +152,7 @@ class FetchTuner {
 
   static uint64_t place_key(const Miss& miss);
   Where find(const Miss& miss);
-  Place* take(os::Table<Place>& table, uint64_t key, uint32_t* slot) const;
+  Place* find_or_replace(os::Table<Place>& table, uint64_t key, uint32_t* slot) const;
   // Of a miss, and of a page that comes along, with what it pushes out.
   struct Prices {
     double miss_ns = 0, page_ns = 0;

@@ -12,7 +12,7 @@ namespace {
 static_assert(std::is_trivially_destructible_v<TablePool::Slot>);
 constexpr size_t kBytes = TablePool::kSets * TablePool::kWays * sizeof(TablePool::Slot);
 
-bool try_take(TablePool::Slot& slot) {
+bool try_acquire(TablePool::Slot& slot) {
   uint32_t nobody = 0;
   return slot.is_taken.compare_exchange_strong(nobody, 1, std::memory_order_acquire);
 }
@@ -29,7 +29,7 @@ TablePool::~TablePool() {
   if (slots_ != nullptr) ::munmap(slots_, kBytes);
 }
 
-TablePool::Slot* TablePool::take(uint32_t thread) {
+TablePool::Slot* TablePool::acquire(uint32_t thread) {
   OC_ASSERT(thread != 0);
   if (slots_ == nullptr) return nullptr;
   const uint64_t now = misses_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -39,7 +39,7 @@ TablePool::Slot* TablePool::take(uint32_t thread) {
   for (Slot* slot = set; slot < set + kWays; ++slot) {
     if (slot->thread.load(std::memory_order_relaxed) == thread) {
       // Another thread may have taken it meanwhile.
-      if (!try_take(*slot)) return nullptr;
+      if (!try_acquire(*slot)) return nullptr;
       slot->used.store(now, std::memory_order_relaxed);
       if (slot->thread.load(std::memory_order_relaxed) == thread) return slot;
       slot->is_taken.store(0, std::memory_order_release);
@@ -51,7 +51,7 @@ TablePool::Slot* TablePool::take(uint32_t thread) {
   }
   if (oldest == nullptr) return nullptr;
   const uint64_t used = oldest->used.load(std::memory_order_relaxed);
-  if ((used != 0 && now - used < kIdleMisses) || !try_take(*oldest)) return nullptr;
+  if ((used != 0 && now - used < kIdleMisses) || !try_acquire(*oldest)) return nullptr;
   OC_CHECK(oldest->is_taken.load(std::memory_order_relaxed) == 1);
   oldest->thread.store(thread, std::memory_order_relaxed);
   oldest->used.store(now, std::memory_order_relaxed);

@@ -38,7 +38,7 @@ class TablePool {
   // use.
   class Mine {
    public:
-    Mine(TablePool& pool, uint32_t thread) : slot_(pool.take(thread)) {}
+    Mine(TablePool& pool, uint32_t thread) : slot_(pool.acquire(thread)) {}
     ~Mine() {
       if (slot_ == nullptr) return;
       OC_CHECK(slot_->is_taken.load(std::memory_order_relaxed) == 1);
@@ -61,7 +61,7 @@ class TablePool {
   };
 
  private:
-  Slot* take(uint32_t thread);
+  Slot* acquire(uint32_t thread);
 
   Slot* slots_ = nullptr;  // zeros until they are used
   std::atomic<uint64_t> misses_{0};

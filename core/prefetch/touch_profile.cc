@@ -35,14 +35,14 @@ struct FileHeader {
 static_assert(sizeof(FileHeader) == 24);
 
 template <typename T>
-void put(std::string* into, size_t at, const T& header) {
+void write_header(std::string* into, size_t at, const T& header) {
   OC_CHECK(at <= into->size() && into->size() - at >= sizeof header);
   std::memcpy(into->data() + at, &header, sizeof header);
 }
 
 // False: there are not as many bytes.
 template <typename T>
-bool take(std::string_view* from, T* header) {
+bool read_header(std::string_view* from, T* header) {
   if (from->size() < sizeof *header) return false;
   std::memcpy(header, from->data(), sizeof *header);
   from->remove_prefix(sizeof *header);
@@ -51,7 +51,7 @@ bool take(std::string_view* from, T* header) {
 
 uint64_t sum_of(std::string profile) {
   const uint64_t nothing = 0;
-  put(&profile, offsetof(ProfileHeader, sum), nothing);
+  write_header(&profile, offsetof(ProfileHeader, sum), nothing);
   return XXH3_64bits(profile.data(), profile.size());
 }
 
@@ -59,9 +59,9 @@ Error damaged(const std::string& why) {
   return {EINVAL, "it is a damaged profile (" + why + "): remove it, and the next run learns anew"};
 }
 
-Result<LearntFile> take_file(std::string_view* from) {
+Result<LearntFile> read_file(std::string_view* from) {
   FileHeader header;
-  if (!take(from, &header)) return damaged("it ends within a file");
+  if (!read_header(from, &header)) return damaged("it ends within a file");
   if (header.path_bytes == 0 || header.path_bytes > TouchProfile::kPathBytesMax ||
       header.path_bytes > from->size() || header.touches_bytes > from->size() - header.path_bytes)
     return damaged("it ends within a path, or within touches");
@@ -85,7 +85,7 @@ Result<TouchProfile> TouchProfile::decode(std::string_view bytes) {
   std::string_view rest = bytes;
   ProfileHeader header;
   const ProfileHeader ours;
-  if (!take(&rest, &header) || std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0)
+  if (!read_header(&rest, &header) || std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0)
     return Error{EINVAL, "it is no profile of learnt starts: name another file"};
   if (header.version != ours.version)
     return Error{EINVAL, "it has version " + std::to_string(header.version) +
@@ -96,7 +96,7 @@ Result<TouchProfile> TouchProfile::decode(std::string_view bytes) {
   if (header.file_count > kFilesMax) return damaged("it names too many files");
   if (header.sum != sum_of(std::string(bytes))) return damaged("its checksum is another");
   for (uint32_t i = 0; i < header.file_count; ++i) {
-    Result<LearntFile> file = take_file(&rest);
+    Result<LearntFile> file = read_file(&rest);
     if (!file) return file.error();
     profile.files_.push_back(std::move(file).value());
   }
@@ -119,16 +119,16 @@ std::string TouchProfile::encode() const {
                            static_cast<uint32_t>(touches.size())};
     const size_t at = bytes.size();
     bytes.resize(at + sizeof about);
-    put(&bytes, at, about);
+    write_header(&bytes, at, about);
     bytes += file.path;
     bytes += touches;
     if (++header.file_count == kFilesMax) break;
   }
   OC_CHECK(bytes.size() <= kBytesMax);
   header.payload_bytes = static_cast<uint32_t>(bytes.size() - sizeof header);
-  put(&bytes, 0, header);
+  write_header(&bytes, 0, header);
   header.sum = sum_of(bytes);
-  put(&bytes, 0, header);
+  write_header(&bytes, 0, header);
   return bytes;
 }
 

@@ -9,7 +9,7 @@ namespace outcore::prefetch {
 namespace {
 
 // Seven bits a byte, the lowest first; the eighth says that more follow.
-void put_number(std::string* into, uint64_t number) {
+void append_number(std::string* into, uint64_t number) {
   for (; number >= 0x80; number >>= 7) into->push_back(static_cast<char>((number & 0x7f) | 0x80));
   into->push_back(static_cast<char>(number));
 }
@@ -24,16 +24,16 @@ int64_t unfold_sign(uint64_t folded) {
   return (folded & 1) != 0 ? ~half : half;
 }
 
-void put_run(std::string* into, const TouchRun& run, uint32_t end_before) {
+void append_run(std::string* into, const TouchRun& run, uint32_t end_before) {
   OC_CHECK(run.units != 0);
   OC_CHECK(run.parts != 0);
   OC_CHECK(run.first < kTouchUnitEnd && run.units <= kTouchUnitEnd - run.first);
   const bool is_whole = run.parts == kAllParts;
   OC_CHECK(is_whole || run.units == 1);
   const uint64_t distance = fold_sign(int64_t{run.first} - int64_t{end_before});
-  put_number(into, distance << 1 | (is_whole ? 1 : 0));
+  append_number(into, distance << 1 | (is_whole ? 1 : 0));
   if (is_whole) {
-    put_number(into, run.units - 1);
+    append_number(into, run.units - 1);
     return;
   }
   into->push_back(static_cast<char>(run.parts & 0xff));
@@ -51,13 +51,13 @@ std::string encode_touches(std::span<const Touch> touches) {
               touches[i].unit == run.first + run.units;
          ++i)
       ++run.units;
-    put_run(&bytes, run, end_before);
+    append_run(&bytes, run, end_before);
     end_before = run.first + run.units;
   }
   return bytes;
 }
 
-bool TouchReader::take_number(uint64_t* number) {
+bool TouchReader::read_number(uint64_t* number) {
   constexpr unsigned kBitsMax = 35;  // a unit's number, its sign, and whether it is whole: 32
   *number = 0;
   for (unsigned shift = 0; shift < kBitsMax; shift += 7) {
@@ -69,12 +69,12 @@ bool TouchReader::take_number(uint64_t* number) {
   return false;
 }
 
-bool TouchReader::take_run(TouchRun* run) {
+bool TouchReader::read_run(TouchRun* run) {
   uint64_t head = 0, more = 0;
-  if (!take_number(&head)) return false;
+  if (!read_number(&head)) return false;
   uint16_t parts = kAllParts;
   if ((head & 1) != 0) {
-    if (!take_number(&more)) return false;
+    if (!read_number(&more)) return false;
   } else {
     if (bytes_.size() - at_ < 2) return false;
     const auto byte = [this] { return static_cast<unsigned char>(bytes_[at_++]); };
@@ -95,7 +95,7 @@ bool TouchReader::next(TouchRun* run) {
   OC_ASSERT(at_ <= bytes_.size());
   if (is_broken_ || at_ == bytes_.size()) return false;
   TouchRun read;
-  is_broken_ = units_ == kTouchedUnitsMax || !take_run(&read);
+  is_broken_ = units_ == kTouchedUnitsMax || !read_run(&read);
   if (is_broken_) return false;
   units_ += read.units;
   end_ = read.first + read.units;

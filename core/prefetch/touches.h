@@ -54,8 +54,8 @@ class TouchReader {
   size_t position() const { return at_; }  // bytes that were read
 
  private:
-  bool take_number(uint64_t* number);
-  bool take_run(TouchRun* run);
+  bool read_number(uint64_t* number);
+  bool read_run(TouchRun* run);
 
   std::string_view bytes_;
   size_t at_ = 0;

@@ -117,7 +117,7 @@ void Sheet::show() {
   layout.format.store(format_of_this_library(), std::memory_order_release);
 }
 
-StoreSlot* Sheet::take() {
+StoreSlot* Sheet::acquire_slot() {
   for (StoreSlot& slot : memory().slots) {
     const auto offset = static_cast<uint64_t>(reinterpret_cast<std::byte*>(&slot) -
                                               reinterpret_cast<std::byte*>(memory_));
@@ -134,7 +134,7 @@ StoreSlot* Sheet::take() {
 }
 
 // Cleared while it is still in use, and over: whoever takes it shows nothing of the one before.
-void Sheet::give_back(StoreSlot& slot) {
+void Sheet::release_slot(StoreSlot& slot) {
   slot.is_over.store(true);
   slot.clear();
   // Even, whatever another process may have written there.
@@ -143,7 +143,7 @@ void Sheet::give_back(StoreSlot& slot) {
 }
 
 Entry::Entry(std::shared_ptr<Sheet> sheet) : sheet_(std::move(sheet)) {
-  if (sheet_ != nullptr) slot_ = sheet_->take();
+  if (sheet_ != nullptr) slot_ = sheet_->acquire_slot();
   if (slot_ != nullptr) {
     events_ = &sheet_->events();
     number_ = static_cast<uint32_t>(slot_ - sheet_->memory().slots.data());
@@ -153,7 +153,7 @@ Entry::Entry(std::shared_ptr<Sheet> sheet) : sheet_(std::move(sheet)) {
   slot_ = own_.get();
 }
 
-void Entry::tell_fault(uint64_t page, uint64_t site, uint64_t duration_ns) const {
+void Entry::publish_fault(uint64_t page, uint64_t site, uint64_t duration_ns) const {
   static PatternTable patterns;
   const auto thread = static_cast<uint32_t>(metrics::shard_of_thread(1 << 16));
   // Of all faults, so that those of the sample have the pattern that all have.
@@ -163,7 +163,7 @@ void Entry::tell_fault(uint64_t page, uint64_t site, uint64_t duration_ns) const
   put({EventKind::kFault, pattern, 0, 0, page, 0, duration_ns, site, thread});
 }
 
-void Entry::tell(EventKind kind, uint64_t page) const {
+void Entry::publish(EventKind kind, uint64_t page) const {
   if (!events_->wants(page)) return;
   put({kind, Pattern::kRandom, 0, 0, page, 0, 0, 0,
        static_cast<uint32_t>(metrics::shard_of_thread(1 << 16))});
@@ -179,7 +179,7 @@ void Entry::put(Event event) const {
 }
 
 Entry::~Entry() {
-  if (own_ == nullptr) sheet_->give_back(*slot_);
+  if (own_ == nullptr) sheet_->release_slot(*slot_);
 }
 
 }  // namespace outcore::published

@@ -30,8 +30,8 @@ class Sheet {
   // From now on others find it. Once, when what it says of the runtime is set.
   void show();
   // A slot that the caller alone has, with nothing in it; nullptr: there is none left.
-  StoreSlot* take();
-  void give_back(StoreSlot& slot);
+  StoreSlot* acquire_slot();
+  void release_slot(StoreSlot& slot);
 
   // In a forked child: what it counts is not its parent's. Within its fork handler.
   static void leave_all_in_child();
@@ -63,8 +63,8 @@ class Entry {
   bool is_watched() const { return events_ != nullptr && events_->is_on(); }
   // A fault on the page, with its place in the code and how long it took; or what else there is.
   // REQUIRES: is_watched(), a moment ago.
-  void tell_fault(uint64_t page, uint64_t site, uint64_t duration_ns) const;
-  void tell(EventKind kind, uint64_t page) const;
+  void publish_fault(uint64_t page, uint64_t site, uint64_t duration_ns) const;
+  void publish(EventKind kind, uint64_t page) const;
 
  private:
   void put(Event event) const;

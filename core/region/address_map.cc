@@ -43,7 +43,7 @@ Status AddressMap::add(View* view) {
   OC_CHECK(position == count || entry_[position].start.load() >= end);
   open_for_change();
   for (uint64_t i = count; i > position; --i) move(i - 1, i);
-  put(position, view);
+  set_entry(position, view);
   count_.store(count + 1, std::memory_order_release);
   close_after_change();
   OC_ASSERT(is_valid());
@@ -74,7 +74,7 @@ void AddressMap::wait_for_users(const View* view, const std::function<void()>& w
   }
 }
 
-void AddressMap::put(uint64_t position, View* view) {
+void AddressMap::set_entry(uint64_t position, View* view) {
   OC_CHECK(position < kViewsMax);
   OC_ASSERT(sequence_.load() % 2 == 1);
   entry_[position].start.store(view->address, std::memory_order_release);
@@ -103,7 +103,7 @@ Status AddressMap::replace(View* old, std::span<View* const> parts,
     OC_CHECK(end <= old->address + old->reserved_bytes);
     open_for_change();
     for (uint64_t i = count; i-- > position + 1;) move(i, i + more);
-    for (uint64_t i = 0; i < parts.size(); ++i) put(position + i, parts[i]);
+    for (uint64_t i = 0; i < parts.size(); ++i) set_entry(position + i, parts[i]);
     count_.store(count + more, std::memory_order_release);
     close_after_change();
     OC_ASSERT(is_valid());
@@ -132,10 +132,10 @@ View* AddressMap::find_and_hold(const std::byte* address) {
       // The view that a forked child inherited covers all reserved addresses, even past the end
       // that the region had at the fork, because the kernel's mapping may show them by now.
       if (view == nullptr || view->contains(address) || view->is_inherited.load()) return view;
-      let_go(view);
+      release(view);
       return nullptr;
     }
-    if (view != nullptr) let_go(view);
+    if (view != nullptr) release(view);
   }
 }
 

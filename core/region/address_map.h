@@ -29,7 +29,7 @@ class AddressMap {
   // REQUIRES: the range overlaps no other (asserted). Errors: ENOMEM (more than kViewsMax).
   Status add(View* view);
   // Removes the view. Afterwards no fault finds it; waits until no thread holds it, and calls
-  // `while_held` again and again meanwhile: it lets go of what only queues hold.
+  // `while_held` again and again meanwhile: it releases what only queues hold.
   void remove(View* view, const std::function<void()>& while_held = {});
   // Replaces the old view by `parts`, which lie inside its addresses and are sorted, in one step: a
   // fault on an address that both contain finds one of them. Then waits as remove() does.
@@ -40,7 +40,7 @@ class AddressMap {
   // The view that contains the address, held; nullptr if there is none. A view that a forked child
   // inherited contains all addresses reserved for it. The fault path.
   View* find_and_hold(const std::byte* address);
-  static void let_go(View* view) {
+  static void release(View* view) {
     const uint32_t before = view->users.fetch_sub(1, std::memory_order_release);
     OC_CHECK(before > 0);
   }
@@ -68,7 +68,7 @@ class AddressMap {
     std::atomic<View*> view;
   };
   AddressMap();
-  void put(uint64_t position, View* view);
+  void set_entry(uint64_t position, View* view);
   void move(uint64_t from, uint64_t to) {
     entry_[to].start.store(entry_[from].start.load(std::memory_order_relaxed),
                            std::memory_order_release);

@@ -84,7 +84,7 @@ class PageValue {
 class PageWord {
  public:
   PageValue load() const {
-    let_others_run();
+    interleave();
     return PageValue(bits_.load(std::memory_order_acquire));
   }
 
@@ -97,7 +97,7 @@ class PageWord {
   // Changes the word from `seen` to `next`, and wakes the threads that wait. False: the word had
   // another value, which is now in `seen`.
   bool change(PageValue& seen, PageValue next) {
-    let_others_run();
+    interleave();
     OC_ASSERT(is_step_allowed(seen, next));
     OC_ASSERT(next.state() <= PageState::kFrozen);
     OC_ASSERT(next.pins() == 0 || may_be_pinned(next.state()));
@@ -141,7 +141,7 @@ class PageWord {
 
  private:
   // A simulation lets other threads run between reading the word and changing it.
-  static void let_others_run() {
+  static void interleave() {
 #ifdef OUTCORE_CHECKED
     if (os::wait_hooks != nullptr) os::wait_hooks->interleave();
 #endif

@@ -18,7 +18,7 @@ class ViewPool {
     return *pool;
   }
 
-  View* take() {
+  View* allocate() {
     const os::SignalBlock block;
     const os::Locked locked(lock_);
     if (free_ == nullptr) return &(new Node)->view;
@@ -39,11 +39,11 @@ class ViewPool {
   }
 
   // A view of the bytes [from, to) of another view. No cache knows it yet.
-  View* take_part(const View& whole, uint64_t from, uint64_t to) {
+  View* allocate_part(const View& whole, uint64_t from, uint64_t to) {
     OC_CHECK(from < to);
     OC_CHECK(to <= whole.reserved_bytes);
     OC_CHECK(from % base::kSystemPage == 0);
-    View* part = take();
+    View* part = allocate();
     const uint64_t shown = std::min(whole.size_bytes.load(), to);
     part->address = whole.address + from;
     part->offset = whole.offset + from;
@@ -57,7 +57,7 @@ class ViewPool {
     return part;
   }
 
-  void give_back(View* view) {
+  void free(View* view) {
     OC_CHECK(view != nullptr);
     const os::SignalBlock block;
     const os::Locked locked(lock_);

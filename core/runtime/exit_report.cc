@@ -44,7 +44,7 @@ Metrics collect(Runtime::Impl& impl) {
   add(impl.ended());
   for (const auto& [key, cache] : impl.caches) {
     add(cache->counters);
-    metrics.gauges.degraded += cache->is_told_degraded();
+    metrics.gauges.degraded += cache->is_degraded();
   }
   for (const Region::Impl* region : impl.regions)
     metrics.regions.push_back(runtime::metrics_of(*region));
@@ -105,7 +105,7 @@ void write_record(Runtime::Impl& impl, const Metrics& metrics) noexcept {
 }
 
 // Within exit() or a destructor, which no exception may leave.
-void keep_and_tell(Runtime::Impl& impl) noexcept {
+void keep_and_report(Runtime::Impl& impl) noexcept {
   try {
     if (const Status s = impl.keep_learnt(false); !s)
       std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
@@ -125,7 +125,7 @@ void report_all() {
   waiting().lock.unlock();
   for (const auto& impl : all) {
     if (impl->generation != process_generation()) continue;
-    if (impl->keeps_learnt_at_exit.exchange(false)) keep_and_tell(*impl);
+    if (impl->keeps_learnt_at_exit.exchange(false)) keep_and_report(*impl);
     const bool is_recorded = is_to_be_recorded(*impl);
     const bool is_told = is_wanted(*impl) && !impl->is_reported.exchange(true);
     if (!is_recorded && !is_told) continue;
@@ -199,7 +199,7 @@ void report_end(Runtime::Impl& impl) {
   if (is_wanted(impl) && !impl.is_reported.exchange(true))
     write_metrics(impl.options.metrics_at_exit, collect_metrics(impl));
   if (is_to_be_recorded(impl)) write_record(impl, collect_metrics(impl));
-  keep_and_tell(impl);
+  keep_and_report(impl);
 }
 
 }  // namespace outcore::runtime

@@ -48,17 +48,17 @@ os::FaultOutcome on_fault(const os::Touch& touch) {
   region::View* view = region::AddressMap::instance().find_and_hold(address);
   if (view == nullptr) return answer_to_nobodys(address);
   if (view->is_inherited.load(std::memory_order_relaxed)) {
-    region::AddressMap::let_go(view);
+    region::AddressMap::release(view);
     return answer_inherited(address) ? os::FaultOutcome::kDone : os::FaultOutcome::kNotOurs;
   }
   if (os::is_handler_stack_too_small()) {
-    region::AddressMap::let_go(view);
+    region::AddressMap::release(view);
     return os::FaultOutcome::kFailed;
   }
   paging::FaultPath* path = view->cache->fault_path;
   OC_CHECK(path != nullptr);
   const os::FaultOutcome outcome = path->fault(*view, address, touch.is_write, touch.site);
-  region::AddressMap::let_go(view);
+  region::AddressMap::release(view);
   return outcome;
 }
 
@@ -70,7 +70,7 @@ void on_many(std::span<const os::Touch> touches) {
     if (view != nullptr) {
       while (n < touches.size() && view->contains(touches[n].address)) ++n;
       view->cache->fault_path->fill_many(*view, touches.first(n));
-      region::AddressMap::let_go(view);
+      region::AddressMap::release(view);
     }
     OC_CHECK(n <= touches.size());
     touches = touches.subspan(n);

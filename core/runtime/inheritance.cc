@@ -162,7 +162,7 @@ Status attach_view(View& view, Region::Impl& region, std::shared_ptr<Runtime::Im
   return {};
 }
 
-void say_why_by_kernel(const std::string& uri, const Status& why) {
+void report_kernel_mapping(const std::string& uri, const Status& why) {
   static std::atomic<uint32_t> told_in{0};
   if (told_in.exchange(os::process_generation()) == os::process_generation()) return;
   // Not by stdio: the thread that touches the region may hold the lock of that.
@@ -181,7 +181,7 @@ bool map_by_kernel(const View& view, const Status& why) {
   if (os::identity_of(file.descriptor()) != file.identity()) return false;
   void* const at = ::mmap(view.address, view.mapped_bytes(), PROT_READ, MAP_SHARED | MAP_FIXED,
                           file.descriptor(), static_cast<off_t>(view.offset));
-  if (at != MAP_FAILED) say_why_by_kernel(file.uri(), why);
+  if (at != MAP_FAILED) report_kernel_mapping(file.uri(), why);
   return at != MAP_FAILED;
 }
 
@@ -244,7 +244,7 @@ bool Inheritance::answer(const std::byte* address) {
   const os::Locked locked(attaching);
   View* const view = AddressMap::instance().find_and_hold(address);
   const bool is_placeholder = view != nullptr && view->is_inherited.load();
-  if (view != nullptr) AddressMap::let_go(view);
+  if (view != nullptr) AddressMap::release(view);
   if (is_placeholder) return view->owner.load() != nullptr && replace_by_a_thread(*view);
   // Another thread may have replaced it since the touch. If not, this is so once for each.
   const uint64_t now = replaced.load(std::memory_order_acquire);

@@ -82,7 +82,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   region->is_fixed = o.address != nullptr;
   region->is_lent = lent != nullptr;
   region->wants_zeros = o.on_error == OnError::kZeroFill;
-  region::View* view = region->view = region::ViewPool::instance().take();
+  region::View* view = region->view = region::ViewPool::instance().allocate();
   view->address = address.value();
   view->offset = o.offset;
   OC_CHECK(o.size_bytes <= reserve_bytes);
@@ -94,8 +94,8 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   view->advice = o.advice;
   if (Status s = engine->add_view(*region->cache, view); !s) {
     engine->remove_view(view);
-    give_place_back(*region);
-    region::ViewPool::instance().give_back(view);
+    release_place(*region);
+    region::ViewPool::instance().free(view);
     drop_cache(region->cache_key);
     return Error{s.code(), "map " + uri + ": " + s.message()};
   }
@@ -190,7 +190,7 @@ Result<std::unique_ptr<PageCache>> Runtime::Impl::make_cache(std::shared_ptr<Sto
   if (!is_shared.value()) {
     if (lent != nullptr && lent->must_share)
       return refuse(EBUSY, uri, "its pages cannot be shared just now");
-    Status s = take_private_memory();
+    Status s = acquire_private_memory();
     if (s.ok()) s = make_frames(*cache, mechanism.value());
     if (!s.ok()) return refuse(s.code(), uri, s.message());
   }
@@ -349,8 +349,8 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   if (cache.view_count == 1) engine->drop_frames(cache);
   engine->remove_view(region.view);
   if (must_empty) engine->unblock(cache, from, to);
-  give_place_back(region);
-  region::ViewPool::instance().give_back(region.view);
+  release_place(region);
+  region::ViewPool::instance().free(region.view);
   region.view = nullptr;
   drop_cache(region.cache_key);
   std::erase(regions, &region);

@@ -47,8 +47,8 @@ Option make(Option words, Fields<T> fields, Read read, Write write, Refuse refus
     into->*fields.to = value.value();
     return {};
   };
-  option.take = [=](const RuntimeOptions& options, const OptionContext&, ResolvedOptions* into,
-                    std::string*) {
+  option.copy_from_program = [=](const RuntimeOptions& options, const OptionContext&,
+                                 ResolvedOptions* into, std::string*) {
     if (!(options.*fields.from)) return false;
     into->*fields.to = *(options.*fields.from);
     return true;
@@ -90,8 +90,8 @@ Option budget(Option words) {
     into->budget_bytes = bytes.value();
     return {};
   };
-  option.take = [](const RuntimeOptions& options, const OptionContext& context,
-                   ResolvedOptions* into, std::string* remark) {
+  option.copy_from_program = [](const RuntimeOptions& options, const OptionContext& context,
+                                ResolvedOptions* into, std::string* remark) {
     if (!options.budget_bytes && !options.adapts_budget) return false;
     into->adapts_budget = options.adapts_budget;
     if (options.budget_bytes)

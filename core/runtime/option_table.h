@@ -33,10 +33,10 @@ struct Option {
   std::function<Status(const std::string& text, const OptionContext&, ResolvedOptions*,
                        std::string* remark)>
       read;
-  // Takes the value that the program has set; false if there is none. `remark` as in read().
+  // Copies the value that the program has set; false if there is none. `remark` as in read().
   std::function<bool(const RuntimeOptions&, const OptionContext&, ResolvedOptions*,
                      std::string* remark)>
-      take;
+      copy_from_program;
   // The value as a text that read() accepts.
   std::function<std::string(const ResolvedOptions&)> write;
   // Why the value is out of range; empty if it is in range.

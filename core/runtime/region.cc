@@ -58,7 +58,7 @@ RegionMetrics metrics_of(const Region::Impl& region) {
   m.access = name_of(region.access);
   m.delivery = name_of(region.cache->delivery);
   m.frames = region.cache->frames->kind() == FrameKind::kShared ? "shared" : "private";
-  m.is_degraded = region.cache->is_told_degraded();
+  m.is_degraded = region.cache->is_degraded();
   m.is_unreplicated = region.cache->store.load()->is_unreplicated();
   m.counters = region.cache->counters.sum();
   m.fetches = region.cache->fetches.counts.metrics();
@@ -308,7 +308,7 @@ static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint6
   OC_CHECK(size_bytes <= kSystemPage);
   paging::Engine& engine = *r.runtime->engine;
   const os::SignalBlock block;
-  if (const int result = engine.hold(*r.view, page, at, is_write); result != 0)
+  if (const int result = engine.pin_page(*r.view, page, at, is_write); result != 0)
     return base::system_error(
         result,
         std::string(is_write ? "write" : "read") + " page " + std::to_string(page) + " of " + r.uri,
@@ -317,7 +317,7 @@ static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint6
     std::memcpy(at, buffer, size_bytes);
   else
     std::memcpy(buffer, at, size_bytes);
-  engine.release(*r.cache, page);
+  engine.unpin_page(*r.cache, page);
   return {};
 }
 

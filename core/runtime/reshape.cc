@@ -25,13 +25,13 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
   OC_CHECK(from > 0 || to < end);
   std::array<View*, 2> parts{};
   size_t count = 0;
-  if (from > 0) parts[count++] = ViewPool::instance().take_part(*old, 0, from);
-  if (to < end) parts[count++] = ViewPool::instance().take_part(*old, to, end);
+  if (from > 0) parts[count++] = ViewPool::instance().allocate_part(*old, 0, from);
+  if (to < end) parts[count++] = ViewPool::instance().allocate_part(*old, to, end);
   if (Status s = engine->swap_view(*region.cache, old, {parts.data(), count}, between); !s) {
-    for (size_t i = 0; i < count; ++i) ViewPool::instance().give_back(parts[i]);
+    for (size_t i = 0; i < count; ++i) ViewPool::instance().free(parts[i]);
     return s;
   }
-  ViewPool::instance().give_back(old);
+  ViewPool::instance().free(old);
   OC_CHECK(count != 0);
   region.view = parts[0];
   region.reserve_bytes = parts[0]->reserved_bytes;
@@ -70,7 +70,7 @@ Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
     OC_CHECK(region->view != nullptr);
     engine->hide_view(region->view);
     engine->remove_view(region->view);
-    ViewPool::instance().give_back(region->view);
+    ViewPool::instance().free(region->view);
     region->view = nullptr;
     std::erase(regions, region);
   }
@@ -91,7 +91,7 @@ Status Runtime::Impl::overwrite(PageCache& cache, uint64_t offset, uint64_t size
 }
 
 Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_writable,
-                              const std::function<Status(bool, bool)>& tell) {
+                              const std::function<Status(bool, bool)>& protect_in_kernel) {
   const std::lock_guard<std::mutex> guard(mapping);
   View& view = *region.view;
   const os::SignalBlock block;
@@ -109,15 +109,15 @@ Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_wr
   }
   // Pages that become read-only are written back while they can still be read.
   if (!is_writable && was_writable) {
-    if (Status s = tell(true, false); !s) return s;
+    if (Status s = protect_in_kernel(true, false); !s) return s;
     if (Status s = evict(); !s) {
-      static_cast<void>(tell(true, true));
+      static_cast<void>(protect_in_kernel(true, true));
       return s;
     }
     view.is_writable = false;
   }
   view.is_closed = !is_readable;
-  return tell(is_readable, is_writable);
+  return protect_in_kernel(is_readable, is_writable);
 }
 
 }  // namespace outcore

@@ -75,10 +75,10 @@ Status read_environment(const Option& option, const OptionContext& context, Reso
               into);
 }
 
-Status take(const Option& option, const RuntimeOptions& options, const OptionContext& context,
-            ResolvedOptions* into) {
+Status copy_from_program(const Option& option, const RuntimeOptions& options,
+                         const OptionContext& context, ResolvedOptions* into) {
   std::string remark;
-  if (!option.take(options, context, into, &remark)) return {};
+  if (!option.copy_from_program(options, context, into, &remark)) return {};
   remember(option, "the program", remark, OptionPlace::kProgram, into);
   if (const std::string why = option.refuse(*into); !why.empty()) {
     const std::string value = option.write(*into);
@@ -165,7 +165,7 @@ Result<ResolvedOptions> resolve_options(const RuntimeOptions& options,
         return status.error();
   }
   for (const Option& option : option_table())
-    if (const Status status = take(option, options, context, &resolved); !status)
+    if (const Status status = copy_from_program(option, options, context, &resolved); !status)
       return status.error();
   if (const Status status = check_watermarks(resolved); !status) return status.error();
   if (const Status status = check_bounds(context, &resolved); !status) return status.error();

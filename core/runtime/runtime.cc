@@ -71,7 +71,7 @@ Runtime::Impl::~Impl() {
   if (engine != nullptr) store::BufferSet::of_process().forget(engine->pager().buffers());
   governor.reset();
   engine.reset();
-  if (private_bytes != 0) shared_buffer->give_private(private_bytes);
+  if (private_bytes != 0) shared_buffer->release_private(private_bytes);
 }
 
 Status Runtime::Impl::check_alive(const std::string& what) const {
@@ -159,7 +159,7 @@ void Runtime::Impl::publish() const {
 Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
   const std::string identity = store.identity();
   if (identity.empty() || claims.contains(identity)) return {};
-  if (claims[identity].take(identity)) return {};
+  if (claims[identity].acquire(identity)) return {};
   claims.erase(identity);
   return Error{EBUSY, "map " + uri +
                           ": another runtime of this process has it mapped for writing, and "
@@ -354,7 +354,7 @@ Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_by
   return address;
 }
 
-void Runtime::Impl::give_place_back(const Region::Impl& region) {
+void Runtime::Impl::release_place(const Region::Impl& region) {
   if (region.is_lent) return;
   if (region.is_fixed)
     os::make_inaccessible(region.view->address, region.reserve_bytes);

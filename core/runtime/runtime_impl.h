@@ -119,9 +119,9 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // as Overwriter::overwrite.
   Status overwrite(paging::PageCache& cache, uint64_t offset, uint64_t size_bytes,
                    base::FunctionRef<void()> change);
-  // Changes whether the program may read or write the region; `tell` changes it in the kernel.
+  // Changes whether the program may read or write the region; the function does so in the kernel.
   Status protect(Region::Impl& region, bool is_readable, bool is_writable,
-                 const std::function<Status(bool, bool)>& tell);
+                 const std::function<Status(bool, bool)>& protect_in_kernel);
   // Records of the run: recording.cc. Takes the mapping lock. EBUSY: it is recorded already.
   Status record();
   // Ends the recording: the record, as one line. Once.
@@ -160,7 +160,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
                             const runtime::Mechanism& mechanism) const;
   void leave_shared(paging::PageCache& cache) const;
   Status enlarge(Store& store, const std::string& uri, const MapOptions& options) const;
-  Status take_private_memory();
+  Status acquire_private_memory();
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                        const MapOptions& options, uint64_t end_bytes,
                                        const Lent* lent, std::string* key);
@@ -174,7 +174,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   static void set_delivery(paging::PageCache& cache, Delivery delivery);
   Status make_frames(paging::PageCache& cache, const runtime::Mechanism& mechanism) const;
   Result<std::byte*> place(const MapOptions& options, uint64_t reserve_bytes, uint64_t page_bytes);
-  void give_place_back(const Region::Impl& region);
+  void release_place(const Region::Impl& region);
   void drop_cache(const std::string& key);
 };
 

@@ -50,7 +50,7 @@ Status Runtime::Impl::join_buffer() {
   if (!joined) return joined.error();
   shared_buffer = std::move(joined).value();
   const uint64_t bytes = buffer_bounce().total_bytes();
-  if (shared_buffer->take_private(bytes, kWaitNs)) {
+  if (shared_buffer->acquire_private(bytes, kWaitNs)) {
     private_bytes = bytes;
     return {};
   }
@@ -182,19 +182,19 @@ void Runtime::Impl::leave_shared(paging::PageCache& cache) const {
 
 // The first region whose pages are the process's own: memory for them, of the buffer's limit. As
 // much as can be had, in halves, until the runtime ends.
-Status Runtime::Impl::take_private_memory() {
+Status Runtime::Impl::acquire_private_memory() {
   if (shared_buffer == nullptr || has_private_memory || has_own_budget_beside) return {};
   const uint64_t least =
       base::round_up(engine->pager().least_budget(options.page_bytes), base::kSystemPage);
   uint64_t wait_ns = kWaitNs;  // in all
   for (uint64_t bytes = pages_bytes(); bytes >= least; bytes /= 2) {
     bytes = base::round_down(bytes, base::kSystemPage);
-    if (!shared_buffer->take_private(bytes, wait_ns)) {
+    if (!shared_buffer->acquire_private(bytes, wait_ns)) {
       wait_ns /= 2;
       continue;
     }
     if (Status s = engine->resize_budget(bytes); !s) {
-      shared_buffer->give_private(bytes);
+      shared_buffer->release_private(bytes);
       return s;
     }
     private_bytes += bytes;

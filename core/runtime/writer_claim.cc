@@ -33,7 +33,7 @@ struct Claims {
 
 }  // namespace
 
-bool WriterClaim::take(const std::string& identity) {
+bool WriterClaim::acquire(const std::string& identity) {
   OC_CHECK(identity_.empty());
   OC_CHECK(!identity.empty());
   Claims& claims = Claims::instance();

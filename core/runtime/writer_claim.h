@@ -17,7 +17,7 @@ class WriterClaim {
 
   // False: another runtime has the claim. Children do not inherit claims of their parent process.
   // Any thread; not on the fault path. REQUIRES: called once.
-  bool take(const std::string& identity);
+  bool acquire(const std::string& identity);
 
  private:
   std::string identity_;

@@ -11,14 +11,14 @@ namespace outcore::store {
 class Room {
  public:
   virtual ~Room() = default;
-  // Takes bytes from the budget, for the caller to use. 0; -ENOSPC: pages need the rest, or cannot
+  // Acquires bytes of the budget, for the caller to use. 0; -ENOSPC: pages need the rest, or cannot
   // be evicted in time. Writes pages back, to the calling store, too.
-  virtual int take(uint64_t bytes) = 0;
-  // Gives bytes back. REQUIRES: they were taken, and are no longer used.
-  virtual void give(uint64_t bytes) = 0;
-  // What could be taken now.
+  virtual int acquire(uint64_t bytes) = 0;
+  // Returns bytes to the budget. REQUIRES: they were acquired, and are no longer used.
+  virtual void release(uint64_t bytes) = 0;
+  // What could be acquired now.
   virtual uint64_t free_bytes() const = 0;
-  // What could ever be taken, however the budget changes.
+  // What could ever be acquired, however the budget changes.
   virtual uint64_t bytes_max() const = 0;
 };
 

@@ -17,7 +17,7 @@ LocalPart::~LocalPart() {
   if (!is_here() || base_.load() == nullptr) return;
   OC_CHECK(taken_.load() == 0 || room_ != nullptr);
   os::free_table(base_.load(), mapped_bytes_);
-  if (const uint64_t taken = taken_bytes(); taken != 0) room_->give(taken);
+  if (const uint64_t taken = taken_bytes(); taken != 0) room_->release(taken);
 }
 
 void LocalPart::use_room(std::shared_ptr<Room> room) {
@@ -36,7 +36,7 @@ int LocalPart::allocate(uint64_t count, std::vector<uint64_t>* chunks) {
   const std::shared_ptr<Room> room = this->room();
   if (room == nullptr || count > room->free_bytes() / chunk_bytes_ || !map(*room)) return -ENOSPC;
   chunks->reserve(chunks->size() + count);
-  if (const int error = room->take(count * chunk_bytes_); error != 0) return error;
+  if (const int error = room->acquire(count * chunk_bytes_); error != 0) return error;
   {
     const std::lock_guard<std::mutex> guard(lock_);
     const uint64_t most = mapped_bytes_ / chunk_bytes_;
@@ -51,7 +51,7 @@ int LocalPart::allocate(uint64_t count, std::vector<uint64_t>* chunks) {
       return 0;
     }
   }
-  room->give(count * chunk_bytes_);
+  room->release(count * chunk_bytes_);
   return -ENOSPC;
 }
 
@@ -94,7 +94,7 @@ void LocalPart::free(std::span<const uint64_t> chunks) {
     OC_CHECK(end_ - free_.size() == taken_.load());
     room = room_;
   }
-  room->give(chunks.size() * chunk_bytes_);
+  room->release(chunks.size() * chunk_bytes_);
 }
 
 uint64_t LocalPart::free_bytes() {

@@ -38,7 +38,7 @@ void CacheRoom::note_written(Runtime::Impl& runtime, uint64_t bytes) {
 }
 
 void CacheRoom::take_back(Runtime::Impl& runtime) {
-  if (given_bytes_ != 0) runtime.engine->take_back(given_bytes_);
+  if (given_bytes_ != 0) runtime.engine->return_lent(given_bytes_);
   written_bytes_ = given_bytes_ = 0;
 }
 

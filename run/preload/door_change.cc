@@ -22,7 +22,7 @@ bool Door::is_ours(const void* address) {
   region::View* view =
       region::AddressMap::instance().find_and_hold(static_cast<const std::byte*>(address));
   if (view == nullptr) return false;
-  region::AddressMap::let_go(view);
+  region::AddressMap::release(view);
   return true;
 }
 

@@ -314,7 +314,7 @@ int HeapViews::discard(uint64_t from, uint64_t to) {
     if (!store_->is_untouched(at, bytes)) {
       if (!cache_->claim(page)) continue;
       store_->forget(at, bytes);
-      cache_->leave(page);
+      cache_->abandon(page);
     }
     result = discard_resident(resident, at);
     resident = at + bytes;

@@ -15,13 +15,13 @@ constexpr uint64_t kPart = ChangeLog::kPartBytes;
 
 std::unique_ptr<ChangeLog> make(uint64_t size_bytes, bool is_fresh) {
   auto log = std::move(ChangeLog::make(size_bytes)).value();
-  if (!is_fresh) log->take(size_bytes, [](uint64_t, uint64_t to) { return to; });
+  if (!is_fresh) log->drain(size_bytes, [](uint64_t, uint64_t to) { return to; });
   return log;
 }
 
 std::vector<std::pair<uint64_t, uint64_t>> taken(ChangeLog& log, uint64_t size_bytes) {
   std::vector<std::pair<uint64_t, uint64_t>> all;
-  log.take(size_bytes, [&](uint64_t from, uint64_t to) {
+  log.drain(size_bytes, [&](uint64_t from, uint64_t to) {
     all.emplace_back(from, to);
     return to;
   });
@@ -52,7 +52,7 @@ TEST(ChangeLogOf, WhatWasNotTakenToItsEndIsThereStill) {
   const auto log = make(200 * kPart, false);
   for (const uint64_t part : {1, 2, 3, 70, 130}) log->note(part * kPart, 1);
   const bool is_done =
-      log->take(200 * kPart, [&](uint64_t from, uint64_t) { return from + kPart; });
+      log->drain(200 * kPart, [&](uint64_t from, uint64_t) { return from + kPart; });
   EXPECT_FALSE(is_done);
   EXPECT_EQ(taken(*log, 200 * kPart),
             (Runs{{2 * kPart, 4 * kPart}, {70 * kPart, 71 * kPart}, {130 * kPart, 131 * kPart}}));
@@ -85,7 +85,7 @@ TEST(ChangeLogOf, NothingIsLostBetweenThreads) {
     });
   std::mt19937_64 random(9);
   const auto look = [&](bool may_stop) {
-    log->take(kSlots * kPart, [&](uint64_t from, uint64_t to) {
+    log->drain(kSlots * kPart, [&](uint64_t from, uint64_t to) {
       for (; from < to; from += kPart) {
         if (may_stop && random() % 8 == 0) return from;
         seen[from / kPart] = slots[from / kPart].load(std::memory_order_relaxed);

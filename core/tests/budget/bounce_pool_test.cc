@@ -38,9 +38,9 @@ class Pool : public testing::Test {
 
 TEST_F(Pool, GivesEachBufferToOne) {
   std::vector<std::span<std::byte>> small, chunks;
-  for (auto buffer = pool_.try_take(1); !buffer.empty(); buffer = pool_.try_take(1))
+  for (auto buffer = pool_.try_acquire(1); !buffer.empty(); buffer = pool_.try_acquire(1))
     small.push_back(buffer);
-  for (auto buffer = pool_.try_take(4097); !buffer.empty(); buffer = pool_.try_take(4097))
+  for (auto buffer = pool_.try_acquire(4097); !buffer.empty(); buffer = pool_.try_acquire(4097))
     chunks.push_back(buffer);
   EXPECT_EQ(small.size(), 4u);
   EXPECT_EQ(chunks.size(), 2u);
@@ -50,24 +50,24 @@ TEST_F(Pool, GivesEachBufferToOne) {
       for (uint64_t i = 0; i < buffer.size(); i += 4096)
         EXPECT_TRUE(bytes.insert(&buffer[i]).second);
   EXPECT_EQ(bytes.size(), pool_.shape().total_bytes() / 4096);
-  pool_.give(small[2]);
-  EXPECT_EQ(pool_.try_take(4096).data(), small[2].data());
+  pool_.release(small[2]);
+  EXPECT_EQ(pool_.try_acquire(4096).data(), small[2].data());
 }
 
 TEST_F(Pool, ALargerRequestGetsAChunk) {
-  const std::span<std::byte> buffer = pool_.take(kMiB);
+  const std::span<std::byte> buffer = pool_.acquire(kMiB);
   EXPECT_EQ(buffer.size(), 64 * kKiB);
-  pool_.give(buffer);
+  pool_.release(buffer);
 }
 
 TEST_F(Pool, AWaiterGetsWhatIsGivenBack) {
-  const std::span<std::byte> a = pool_.take(kMiB), b = pool_.take(kMiB);
+  const std::span<std::byte> a = pool_.acquire(kMiB), b = pool_.acquire(kMiB);
   std::byte* got = nullptr;
-  std::thread waiter([&] { got = pool_.take(kMiB).data(); });
-  pool_.give(b);
+  std::thread waiter([&] { got = pool_.acquire(kMiB).data(); });
+  pool_.release(b);
   waiter.join();
   EXPECT_EQ(got, b.data());
-  pool_.give(a);
+  pool_.release(a);
 }
 
 TEST_F(Pool, ManyThreadsShareItInPeace) {
@@ -76,11 +76,11 @@ TEST_F(Pool, ManyThreadsShareItInPeace) {
   for (int t = 0; t < 6; ++t)
     threads.emplace_back([&, t] {
       for (int i = 0; i < 5000; ++i) {
-        const std::span<std::byte> buffer = pool_.take(t % 2 == 0 ? 4096 : 8192);
+        const std::span<std::byte> buffer = pool_.acquire(t % 2 == 0 ? 4096 : 8192);
         const auto mine = static_cast<std::byte>(t + 1);
         std::memset(buffer.data(), t + 1, 64);
         for (int j = 0; j < 64; ++j) shared += buffer[j] != mine;
-        pool_.give(buffer);
+        pool_.release(buffer);
       }
     });
   for (std::thread& thread : threads) thread.join();
@@ -97,7 +97,7 @@ TEST(BouncePool, WhatTheOwnerAskedForBesideIsItsOwn) {
   std::memset(all.data(), 1, all.size());
   std::memset(own.data(), 2, own.size());
   for (const uint64_t size : {4 * kKiB, 64 * kKiB})
-    for (auto buffer = pool.try_take(size); !buffer.empty(); buffer = pool.try_take(size)) {
+    for (auto buffer = pool.try_acquire(size); !buffer.empty(); buffer = pool.try_acquire(size)) {
       EXPECT_EQ(buffer.front(), std::byte{1});
       EXPECT_EQ(buffer.back(), std::byte{1});
     }
@@ -123,7 +123,7 @@ TEST(BouncePool, ChunksBeginOnAHugePageWhereThereIsRoomForOne) {
   ASSERT_TRUE(small.allocate({256, 1, 512 * kKiB}).ok());
   std::byte* const begin = large.memory().data();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(begin) % (2 * kMiB), 0u);
-  EXPECT_EQ(static_cast<uint64_t>(large.take(5000).data() - begin) % (512 * kKiB), 0u);
+  EXPECT_EQ(static_cast<uint64_t>(large.acquire(5000).data() - begin) % (512 * kKiB), 0u);
   if (::access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) != 0)
     GTEST_SKIP() << "this kernel has no transparent huge pages";
   EXPECT_NE(flags_of(begin).find(" hg"), std::string::npos);
@@ -133,11 +133,11 @@ TEST(BouncePool, ChunksBeginOnAHugePageWhereThereIsRoomForOne) {
 TEST(PoolDeathTest, ABufferIsGivenBackOnceAndWhole) {
   BouncePool pool;
   ASSERT_TRUE(pool.allocate({4, 2, 64 * kKiB}).ok());
-  const std::span<std::byte> a = pool.take(4096), b = pool.take(4096);
-  EXPECT_DEATH(pool.give(a.first(64)), "buffer.size");
-  pool.give(a);
-  pool.give(b);
-  EXPECT_DEATH(pool.give(a), "kTaken");
+  const std::span<std::byte> a = pool.acquire(4096), b = pool.acquire(4096);
+  EXPECT_DEATH(pool.release(a.first(64)), "buffer.size");
+  pool.release(a);
+  pool.release(b);
+  EXPECT_DEATH(pool.release(a), "kTaken");
 }
 
 }  // namespace

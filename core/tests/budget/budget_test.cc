@@ -10,23 +10,23 @@ namespace {
 
 TEST(Budget, GivesNoMoreThanItsLimit) {
   Budget budget(100);
-  EXPECT_TRUE(budget.take(60));
-  EXPECT_FALSE(budget.take(41));
-  EXPECT_TRUE(budget.take(40));
-  EXPECT_FALSE(budget.take(1));
-  budget.give(60);
+  EXPECT_TRUE(budget.try_acquire(60));
+  EXPECT_FALSE(budget.try_acquire(41));
+  EXPECT_TRUE(budget.try_acquire(40));
+  EXPECT_FALSE(budget.try_acquire(1));
+  budget.release(60);
   EXPECT_EQ(budget.used(), 40u);
   EXPECT_EQ(budget.used_max(), 100u);
 }
 
 TEST(Budget, ASmallerLimitRefusesUntilEnoughIsGiven) {
   Budget budget(100);
-  ASSERT_TRUE(budget.take(80));
+  ASSERT_TRUE(budget.try_acquire(80));
   budget.set_limit(50);
-  EXPECT_FALSE(budget.take(1));
-  budget.give(40);
-  EXPECT_TRUE(budget.take(10));
-  EXPECT_FALSE(budget.take(1));
+  EXPECT_FALSE(budget.try_acquire(1));
+  budget.release(40);
+  EXPECT_TRUE(budget.try_acquire(10));
+  EXPECT_FALSE(budget.try_acquire(1));
 }
 
 TEST(Budget, HoldsItsLimitAtEveryInstant) {
@@ -37,9 +37,9 @@ TEST(Budget, HoldsItsLimitAtEveryInstant) {
     threads.emplace_back([&, t] {
       for (uint64_t i = 0; i < 20'000; ++i) {
         const uint64_t bytes = 100 + (i + t) % 200;
-        if (!budget.take(bytes)) continue;
+        if (!budget.try_acquire(bytes)) continue;
         over += budget.used() > 1000;
-        budget.give(bytes);
+        budget.release(bytes);
       }
     });
   for (std::thread& thread : threads) thread.join();
@@ -50,23 +50,23 @@ TEST(Budget, HoldsItsLimitAtEveryInstant) {
 
 TEST(Budget, AWaiterWakesWhenSomethingIsGiven) {
   Budget budget(10);
-  ASSERT_TRUE(budget.take(10));
+  ASSERT_TRUE(budget.try_acquire(10));
   std::thread waiter([&] {
     for (;;) {
       const uint32_t seen = budget.changes();
-      if (budget.take(10)) return;
+      if (budget.try_acquire(10)) return;
       budget.wait_for_change(seen, uint64_t{3600} * 1'000'000'000);
     }
   });
-  budget.give(10);
+  budget.release(10);
   waiter.join();
   EXPECT_EQ(budget.used(), 10u);
 }
 
 TEST(BudgetDeathTest, GivingMoreThanWasTakenIsABug) {
   Budget budget(10);
-  ASSERT_TRUE(budget.take(5));
-  EXPECT_DEATH(budget.give(6), "before >= bytes");
+  ASSERT_TRUE(budget.try_acquire(5));
+  EXPECT_DEATH(budget.release(6), "before >= bytes");
 }
 
 }  // namespace

@@ -13,16 +13,16 @@ namespace {
 TEST_F(BufferOf, APageIsClaimedOnce) {
   const auto here = join();
   Claims& claims = here->claims();
-  EXPECT_EQ(claims.take(7), Claims::Took::kYes);
-  EXPECT_EQ(claims.take(7), Claims::Took::kOthers);
-  claims.drop(7);
-  EXPECT_EQ(claims.take(7), Claims::Took::kYes);
+  EXPECT_EQ(claims.acquire(7), Claims::Acquired::kYes);
+  EXPECT_EQ(claims.acquire(7), Claims::Acquired::kOthers);
+  claims.release(7);
+  EXPECT_EQ(claims.acquire(7), Claims::Acquired::kYes);
   // Of as many pages as there are places some fall on one.
   uint64_t without_place = 0;
   for (uint64_t page = 8; page < 8 + Board::kClaims; ++page)
-    if (claims.take(page) == Claims::Took::kNoPlace) ++without_place;
+    if (claims.acquire(page) == Claims::Acquired::kNoPlace) ++without_place;
   EXPECT_GT(without_place, 0u);
-  for (uint64_t page = 7; page < 8 + Board::kClaims; ++page) claims.drop(page);
+  for (uint64_t page = 7; page < 8 + Board::kClaims; ++page) claims.release(page);
   for (const auto& claim : here->member().board().claims) EXPECT_EQ(claim.load(), 0u);
 }
 
@@ -31,15 +31,15 @@ TEST_F(BufferOf, AClaimOfADeadMemberIsDropped) {
   const auto here = join();
   const pid_t other = job_.begin([&] {
     const auto joined = Buffer::join("b", kLimit);
-    return joined.value()->claims().take(7) == Claims::Took::kYes ? ::raise(SIGKILL) : 1;
+    return joined.value()->claims().acquire(7) == Claims::Acquired::kYes ? ::raise(SIGKILL) : 1;
   });
   EXPECT_EQ(job_.end(other), -SIGKILL);
-  Claims::Took took = Claims::Took::kOthers;
-  while (took == Claims::Took::kOthers) {
+  Claims::Acquired took = Claims::Acquired::kOthers;
+  while (took == Claims::Acquired::kOthers) {
     here->claims().wait(7, 1'000'000);
-    took = here->claims().take(7);
+    took = here->claims().acquire(7);
   }
-  EXPECT_EQ(took, Claims::Took::kYes);
+  EXPECT_EQ(took, Claims::Acquired::kYes);
 }
 
 TEST_F(BufferOf, PinnedPagesStayAndOthersLeave) {
@@ -73,7 +73,7 @@ TEST_F(BufferOf, HalfOfTheLimitCanBePinnedByAllTogether) {
     return joined.value()->pins().reserve(1) ? 1 : 0;
   });
   EXPECT_EQ(job_.end(other), 0);
-  here->pins().give_back(1);
+  here->pins().unreserve(1);
   EXPECT_TRUE(here->pins().reserve(1));
 }
 
@@ -123,12 +123,12 @@ TEST_F(BufferOf, RoomIsGivenUpToTheLimit) {
   const auto here = join();
   Room& room = here->room();
   const uint64_t pages = kLimit / kPage;
-  EXPECT_TRUE(room.try_take(pages));
-  EXPECT_FALSE(room.try_take(1));
-  EXPECT_EQ(room.take(1, 1'000'000), -ENOMEM);
-  room.give(1);
-  EXPECT_TRUE(room.try_take(1));
-  room.give(pages);
+  EXPECT_TRUE(room.try_acquire(pages));
+  EXPECT_FALSE(room.try_acquire(1));
+  EXPECT_EQ(room.acquire(1, 1'000'000), -ENOMEM);
+  room.release(1);
+  EXPECT_TRUE(room.try_acquire(1));
+  room.release(pages);
   EXPECT_EQ(here->member().occupancy().used_bytes(), 0u);
 }
 
@@ -149,12 +149,12 @@ TEST_F(BufferOf, WhatIsUsedIsNeverTakenForLess) {
     if (mix(i + 7) % 4 == 0) {
       puncher.punch({&page, 1}, {&is_freed, 1});
     } else {
-      ASSERT_TRUE(here->room().try_take(1));
+      ASSERT_TRUE(here->room().try_acquire(1));
       EXPECT_GE(member.occupancy().used_bytes_at_most(), bytes_in_memory(*here) + kPage);
       put(*here, page);
       EXPECT_GE(member.occupancy().used_bytes_at_most(), bytes_in_memory(*here));
-      here->room().tell(page, 1, false);
-      here->room().give(1);
+      here->room().report(page, 1, false);
+      here->room().release(1);
     }
     EXPECT_GE(member.occupancy().used_bytes_at_most(), bytes_in_memory(*here));
   }
@@ -170,7 +170,7 @@ TEST_F(BufferOf, WhatADeadMemberBroughtInUntoldIsCounted) {
   EXPECT_EQ(here->member().occupancy().used_bytes_at_most(), 0u);
   const pid_t other = job_.begin([&] {
     const auto joined = Buffer::join("b", kLimit).value();
-    if (!joined->room().try_take(16)) return 1;
+    if (!joined->room().try_acquire(16)) return 1;
     for (uint64_t page = 0; page < 16; ++page) put(*joined, page);
     return ::raise(SIGKILL);
   });
@@ -187,19 +187,19 @@ TEST_F(BufferOf, WhatADeadMemberBroughtInUntoldIsCounted) {
 
 TEST_F(BufferOf, PrivateMemoryLeavesTheFramesAnEighth) {
   const auto here = join();
-  EXPECT_FALSE(here->take_private(kLimit, 1'000'000));
-  EXPECT_TRUE(here->take_private(kLimit / 2, 1'000'000));
+  EXPECT_FALSE(here->acquire_private(kLimit, 1'000'000));
+  EXPECT_TRUE(here->acquire_private(kLimit / 2, 1'000'000));
   EXPECT_EQ(here->member().occupancy().used_bytes(), kLimit / 2);
   const pid_t other = job_.begin([&] {
     const auto joined = Buffer::join("b", kLimit);
-    if (joined.value()->take_private(kLimit / 2, 1'000'000)) return 1;
-    return joined.value()->take_private(kLimit / 4, 1'000'000) ? 0 : 2;
+    if (joined.value()->acquire_private(kLimit / 2, 1'000'000)) return 1;
+    return joined.value()->acquire_private(kLimit / 4, 1'000'000) ? 0 : 2;
   });
   EXPECT_EQ(job_.end(other), 0);
   // What it had while it lived is no longer counted.
-  EXPECT_TRUE(here->take_private(kLimit / 4, 1'000'000));
+  EXPECT_TRUE(here->acquire_private(kLimit / 4, 1'000'000));
   EXPECT_EQ(resize_buffer("b", kLimit / 2).code(), EBUSY);
-  here->give_private(kLimit / 4 * 3);
+  here->release_private(kLimit / 4 * 3);
   EXPECT_EQ(here->member().occupancy().used_bytes(), 0u);
 }
 

@@ -94,7 +94,7 @@ TEST_F(BufferOf, ADescriptorThatNamesAnotherFileSaysNothingOfMembers) {
   OUTCORE_NEEDS_THREADS_IN_CHILD();
   const auto here = join();
   const uint32_t mine = here->member().index();
-  ASSERT_TRUE(here->take_private(kPage, 1'000'000));
+  ASSERT_TRUE(here->acquire_private(kPage, 1'000'000));
   const pid_t other = job_.begin([&] {
     const auto joined = Buffer::join("b", kLimit).value();
     const int log = ::open((job_.folder() / "log").c_str(), O_RDWR | O_CREAT, 0600);
@@ -109,7 +109,7 @@ TEST_F(BufferOf, ADescriptorThatNamesAnotherFileSaysNothingOfMembers) {
   EXPECT_EQ(job_.end(other), 0);
   EXPECT_EQ(here->member().record().private_bytes.load(), kPage);
   EXPECT_EQ(Job::facts().members.size(), 1u);
-  here->give_private(kPage);
+  here->release_private(kPage);
 }
 
 TEST_F(BufferOf, WhoWaitsForAFileThatGoesRemovesNoOtherOne) {
@@ -156,8 +156,8 @@ TEST_F(BufferOf, EndsWhileOthersBegin) {
       for (int round = 0; round < 200; ++round) {
         const auto mine = join();
         ASSERT_NE(mine, nullptr);
-        EXPECT_TRUE(mine->take_private(kPage, 1'000'000'000));
-        mine->give_private(kPage);
+        EXPECT_TRUE(mine->acquire_private(kPage, 1'000'000'000));
+        mine->release_private(kPage);
       }
     });
   for (std::thread& thread : threads) thread.join();

@@ -84,10 +84,10 @@ TEST(ProbeQueue, ForgetsTheOldestWhenItIsFullAndSaysSo) {
   ProbeQueue queue;
   ASSERT_TRUE(queue.allocate().ok());
   for (uint64_t i = 0; i < ProbeQueue::kMax; ++i) queue.push({i, FrameId{1}});
-  EXPECT_FALSE(queue.take_overflow());
+  EXPECT_FALSE(queue.test_and_clear_overflow());
   queue.push({ProbeQueue::kMax, FrameId{1}});
-  EXPECT_TRUE(queue.take_overflow());
-  EXPECT_FALSE(queue.take_overflow());
+  EXPECT_TRUE(queue.test_and_clear_overflow());
+  EXPECT_FALSE(queue.test_and_clear_overflow());
   EXPECT_EQ(queue.pop().key, 1u);
   queue.clear();
   EXPECT_TRUE(queue.is_empty());

@@ -82,7 +82,7 @@ TEST(ClustersAhead, WatchedPagesThatComeInUnaskedAreNoEvidence) {
       tuner.note_brought_in(1);
       // At once, before anybody could have missed them.
       for (uint64_t p = page - 64; is_told && p < page + 64; ++p)
-        if (p != page) tuner.see_unasked(history, p, kRoom);
+        if (p != page) tuner.note_unasked(history, p, kRoom);
       tuner.note_brought_in(64);
     }
     const uint32_t watched = history.evidence.around.watched_within(FetchTuner::kLevelMax) +

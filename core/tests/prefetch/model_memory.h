@@ -46,7 +46,7 @@ class ModelMemory {
     choice_ = {};
     const bool is_decided = !is_roomy_ && tuner_.is_decided(miss);
     if (is_decided)
-      tuner_.see(history_, page, room_);
+      tuner_.note_miss(history_, page, room_);
     else
       choice_ = tuner_.choose(history_, miss);
     const uint64_t cluster = choice_.pages(), first = choice_.first(page);

@@ -24,22 +24,22 @@ TEST(Sheet, ASlotIsItsTakersAloneUntilItIsGivenBack) {
   ASSERT_NE(sheet, nullptr);
   std::set<StoreSlot*> slots;
   for (uint32_t i = 0; i < Layout::kSlots; ++i) {
-    StoreSlot* const slot = sheet->take();
+    StoreSlot* const slot = sheet->acquire_slot();
     ASSERT_NE(slot, nullptr) << i;
     EXPECT_TRUE(slots.insert(slot).second);
     EXPECT_EQ(slot->users % 2, 1u);
   }
-  EXPECT_EQ(sheet->take(), nullptr) << "there are no more";
+  EXPECT_EQ(sheet->acquire_slot(), nullptr) << "there are no more";
   StoreSlot* const back = *std::next(slots.begin(), 100);
-  sheet->give_back(*back);
+  sheet->release_slot(*back);
   EXPECT_EQ(back->users % 2, 0u);
-  EXPECT_EQ(sheet->take(), back);
-  EXPECT_EQ(sheet->take(), nullptr);
+  EXPECT_EQ(sheet->acquire_slot(), back);
+  EXPECT_EQ(sheet->acquire_slot(), nullptr);
 }
 
 TEST(Sheet, ASlotIsClearedBetweenItsUsers) {
   const auto sheet = Sheet::make();
-  StoreSlot* const first = sheet->take();
+  StoreSlot* const first = sheet->acquire_slot();
   const uint32_t users = first->users;
   first->is_writable = first->is_shared = first->is_degraded = first->is_over = true;
   first->store_bytes = first->page_bytes = first->resident_bytes = 7;
@@ -49,8 +49,8 @@ TEST(Sheet, ASlotIsClearedBetweenItsUsers) {
   for (size_t i = 0; i < metrics::kCounterCount; ++i)
     first->counters.add(static_cast<Counter>(i), i + 1);
   first->counters.fault_took(1'000'000);
-  sheet->give_back(*first);
-  StoreSlot* const second = sheet->take();
+  sheet->release_slot(*first);
+  StoreSlot* const second = sheet->acquire_slot();
   ASSERT_EQ(second, first) << "the first that is free";
   EXPECT_EQ(second->users, users + 2) << "who reads sees that it is another's";
   EXPECT_FALSE(second->is_writable || second->is_shared || second->is_degraded || second->is_over);
@@ -66,7 +66,7 @@ TEST(Sheet, ASlotIsClearedBetweenItsUsers) {
 TEST(Sheet, WhatASlotCountedIsMovedOnceAndNobodyCountsItTwice) {
   const auto sheet = Sheet::make();
   Layout& layout = sheet->memory();
-  StoreSlot* const slot = sheet->take();
+  StoreSlot* const slot = sheet->acquire_slot();
   EXPECT_EQ(layout.slots_used, 1u);
   slot->counters.add(Counter::fills, 5);
   const uint32_t moves = layout.moves;
@@ -74,8 +74,8 @@ TEST(Sheet, WhatASlotCountedIsMovedOnceAndNobodyCountsItTwice) {
   EXPECT_EQ(layout.moves, moves + 2) << "who summed meanwhile sees it";
   EXPECT_TRUE(slot->is_over);
   EXPECT_EQ(layout.ended.sum(Counter::fills), 5u);
-  sheet->give_back(*slot);
-  EXPECT_EQ(sheet->take(), slot);
+  sheet->release_slot(*slot);
+  EXPECT_EQ(sheet->acquire_slot(), slot);
   EXPECT_FALSE(slot->is_over);
   EXPECT_EQ(layout.slots_used, 1u);
 }
@@ -105,8 +105,8 @@ TEST(Sheet, AnEntryTellsOfItsSlotAndUser) {
   sheet->events().turn(true);
   ASSERT_TRUE(entry.is_watched());
   entry->page_bytes = 4096;
-  entry.tell(EventKind::kEviction, 5);
-  entry.tell_fault(6, 0x1234, 1600);
+  entry.publish(EventKind::kEviction, 5);
+  entry.publish_fault(6, 0x1234, 1600);
   Event event;
   ASSERT_TRUE(sheet->events().get(0, &event));
   EXPECT_EQ(event.kind, EventKind::kEviction);
@@ -124,7 +124,7 @@ TEST(Sheet, InAForkedChildItIsTheChildsOwnAndTheParentsCountsStay) {
   static_cast<void>(runtime::process_generation());  // installs what is called around fork()
   const auto sheet = Sheet::make();
   sheet->show();
-  StoreSlot* const slot = sheet->take();
+  StoreSlot* const slot = sheet->acquire_slot();
   slot->uri.set("parent");
   slot->counters.add(Counter::faults, 5);
   Child child([&](const auto& be_ready) {
@@ -167,7 +167,7 @@ int use_unseen_sheet(int resource, rlim_t most) {
   if (!sheet->has_event_memory()) return 4;
   sheet->events().turn(true);
   for (uint32_t i = 0; i < Layout::kSlots; ++i)
-    if (sheet->take() == nullptr) return 5;
+    if (sheet->acquire_slot() == nullptr) return 5;
   for (uint64_t i = 0; i < EventRing::kEvents; ++i) sheet->events().put({});
   return sheet->events().end() == EventRing::kEvents ? 0 : 6;
 }

@@ -21,11 +21,11 @@ std::byte* at(uint64_t n) { return reinterpret_cast<std::byte*>(uint64_t{1} << 4
 class AddressMapTest : public testing::Test {
  protected:
   ~AddressMapTest() override {
-    for (View* view : views_) map().remove(view), ViewPool::instance().give_back(view);
+    for (View* view : views_) map().remove(view), ViewPool::instance().free(view);
   }
   static AddressMap& map() { return AddressMap::instance(); }
   View* add(uint64_t page, uint64_t pages, uint64_t reserved_pages = 0) {
-    View* view = ViewPool::instance().take();
+    View* view = ViewPool::instance().allocate();
     view->address = at(page);
     view->page_bytes = kPage;
     view->size_bytes = pages * kPage;
@@ -37,11 +37,11 @@ class AddressMapTest : public testing::Test {
   void remove(View* view) {
     map().remove(view);
     std::erase(views_, view);
-    ViewPool::instance().give_back(view);
+    ViewPool::instance().free(view);
   }
   // Added to the map by replace() only.
   View* part(uint64_t page, uint64_t pages) {
-    View* view = ViewPool::instance().take();
+    View* view = ViewPool::instance().allocate();
     view->address = at(page);
     view->page_bytes = kPage;
     view->size_bytes = pages * kPage;
@@ -52,11 +52,11 @@ class AddressMapTest : public testing::Test {
     ASSERT_TRUE(map().replace(old, parts).ok());
     std::erase(views_, old);
     views_.insert(views_.end(), parts.begin(), parts.end());
-    ViewPool::instance().give_back(old);
+    ViewPool::instance().free(old);
   }
   static View* find(std::byte* address) {
     View* view = map().find_and_hold(address);
-    if (view != nullptr) AddressMap::let_go(view);
+    if (view != nullptr) AddressMap::release(view);
     return view;
   }
   std::deque<View*> views_;
@@ -112,11 +112,11 @@ TEST_F(AddressMapTest, RemoveWaitsForWhoeverHoldsTheView) {
   });
   while (find(at(0)) != nullptr) std::this_thread::yield();
   EXPECT_FALSE(is_removed);
-  AddressMap::let_go(view);
+  AddressMap::release(view);
   remover.join();
   EXPECT_TRUE(is_removed);
   std::erase(views_, view);
-  ViewPool::instance().give_back(view);
+  ViewPool::instance().free(view);
 }
 
 TEST_F(AddressMapTest, ReadersSeeEveryViewThatStaysWhileOthersComeAndGo) {
@@ -187,12 +187,12 @@ TEST_F(AddressMapTest, ReplaceWaitsForWhoeverHoldsTheWhole) {
   while (find(at(3)) != right) std::this_thread::yield();
   EXPECT_EQ(find(at(0)), left);
   EXPECT_FALSE(is_replaced);
-  AddressMap::let_go(whole);
+  AddressMap::release(whole);
   replacer.join();
   EXPECT_TRUE(is_replaced);
   std::erase(views_, whole);
   views_.insert(views_.end(), {left, right});
-  ViewPool::instance().give_back(whole);
+  ViewPool::instance().free(whole);
 }
 
 TEST_F(AddressMapTest, ReadersAlwaysFindSomethingWhereAPartStays) {
@@ -205,7 +205,7 @@ TEST_F(AddressMapTest, ReadersAlwaysFindSomethingWhereAPartStays) {
     while (!is_done) {
       View* found = map().find_and_hold(at(kPages - 1));
       lost += found == nullptr || !found->contains(at(kPages - 1));
-      if (found != nullptr) AddressMap::let_go(found);
+      if (found != nullptr) AddressMap::release(found);
       ++finds;
     }
   });
@@ -242,7 +242,7 @@ TEST_F(AddressMapTest, AChildForgetsViewsWhileItLooksAtThem) {
   EXPECT_TRUE(map().is_valid());
   for (View* view : {a, c}) {
     std::erase(views_, view);
-    ViewPool::instance().give_back(view);
+    ViewPool::instance().free(view);
   }
 }
 

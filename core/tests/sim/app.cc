@@ -74,7 +74,7 @@ std::byte* App::touch(SimFile& file, SimView& view, std::byte* address, bool is_
     if (random_.chance(100)) fault_with_others(*found, {address, is_write});
     sim_.fibers_.set_in_fault(true);
     const os::FaultOutcome outcome = sim_.engine_->fault(*found, address, is_write);
-    AddressMap::let_go(found);
+    AddressMap::release(found);
     sim_.fibers_.set_in_fault(false);
     sim_.fibers_.step("fault answered", offset, static_cast<uint64_t>(outcome));
     if (outcome == os::FaultOutcome::kDone) continue;
@@ -176,7 +176,7 @@ void App::hold_and_copy(SimFile& file, SimView& view) {
   std::byte* address = address_of(view, Oracle::offset_of(cell));
   const uint64_t page = view.view->page_of(address);
   use.writers += is_write ? 1 : 0;
-  const int result = sim_.engine_->hold(*view.view, page, address, is_write);
+  const int result = sim_.engine_->pin_page(*view.view, page, address, is_write);
   sim_.fibers_.require(result == 0 || sim_.plan_.has_faults, "a hold fails", page);
   if (result == 0) {
     is_inside_ = true;
@@ -185,7 +185,7 @@ void App::hold_and_copy(SimFile& file, SimView& view) {
     else
       read_cell(file, view, cell);
     is_inside_ = false;
-    sim_.engine_->release(*file.cache, page);
+    sim_.engine_->unpin_page(*file.cache, page);
   } else {
     sim_.engine_->retry_failed(*file.cache, page, page + 1);
   }

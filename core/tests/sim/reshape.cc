@@ -78,8 +78,8 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
   wait_for_users(whole);
   std::array<View*, 2> parts{};
   size_t count = 0;
-  if (from > 0) parts[count++] = ViewPool::instance().take_part(*old, 0, from);
-  if (to < end) parts[count++] = ViewPool::instance().take_part(*old, to, end);
+  if (from > 0) parts[count++] = ViewPool::instance().allocate_part(*old, 0, from);
+  if (to < end) parts[count++] = ViewPool::instance().allocate_part(*old, to, end);
   const bool is_page_cut =
       count == 2 && !cache.frames->can_share() && parts[1]->first_page() < parts[0]->end_page();
   const Status s = engine_->swap_view(cache, old, {parts.data(), count}, [&] {
@@ -95,7 +95,7 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
   });
   whole.closing_from = whole.closing_to = 0;
   if (!s.ok()) {
-    for (size_t i = 0; i < count; ++i) ViewPool::instance().give_back(parts[i]);
+    for (size_t i = 0; i < count; ++i) ViewPool::instance().free(parts[i]);
     return end_reshape(file, s, is_page_cut || file.had_pins);
   }
   show(whole, parts[0]);
@@ -103,7 +103,7 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
     file.views.push_back(std::make_unique<SimView>());
     show(*file.views.back(), parts[1]);
   }
-  ViewPool::instance().give_back(old);
+  ViewPool::instance().free(old);
   wait_for_users(whole);  // they may be in what is now the right part
   end_reshape(file, s, false);
 }
@@ -176,7 +176,7 @@ void Simulation::hand_back(SimFile& file) {
     for (const auto& view : file.views) {
       AddressMap::instance().remove(view->view);
       engine_->remove_view(view->view);
-      ViewPool::instance().give_back(view->view);
+      ViewPool::instance().free(view->view);
       view->view = nullptr;
     }
   end_reshape(file, s, is_refused);

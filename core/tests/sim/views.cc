@@ -23,7 +23,7 @@ Status Simulation::map_view(SimFile& file, uint64_t offset, uint64_t size_bytes,
                                               cache.page_count() * cache.page_bytes);
     if (Status s = engine_->replace_frames(cache, std::move(frames)); !s) return s;
   }
-  View* view = ViewPool::instance().take();
+  View* view = ViewPool::instance().allocate();
   view->address = next_address_;
   next_address_ += base::round_up(reserved_bytes, 1 << 20) + (1 << 20);
   view->offset = offset;
@@ -74,7 +74,7 @@ void Simulation::unmap_view(SimFile& file, SimView* leaving) {
   engine_->remove_view(view);
   if (must_empty) engine_->unblock(*file.cache, from, to);
   kernel_.unmap(view->address, view->reserved_bytes);
-  ViewPool::instance().give_back(view);
+  ViewPool::instance().free(view);
 }
 
 // After a successful flush, the store has everything that was written before it.

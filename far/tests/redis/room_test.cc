@@ -20,12 +20,12 @@ using testing::HasSubstr;
 class TestRoom final : public store::Room {
  public:
   explicit TestRoom(uint64_t bytes) : most_(bytes) {}
-  int take(uint64_t bytes) override {
+  int acquire(uint64_t bytes) override {
     if (bytes > free_bytes()) return -ENOSPC;
     taken_ += bytes;
     return 0;
   }
-  void give(uint64_t bytes) override {
+  void release(uint64_t bytes) override {
     EXPECT_LE(bytes, taken_);
     taken_ -= bytes;
   }
