@@ -12,7 +12,8 @@ const std::vector<std::string>& index_names() {
 }
 
 KmerIndex::KmerIndex(const KmerHeader& header, std::span<const std::byte> bytes)
-    : entries_(reinterpret_cast<const uint64_t*>(bytes.data() + header.entries_at)),
+    : file_(bytes.data()),
+      entries_(reinterpret_cast<const uint64_t*>(bytes.data() + header.entries_at)),
       lists_(header.is_two_level()
                  ? reinterpret_cast<const uint64_t*>(bytes.data() + KmerHeader::kBytes)
                  : nullptr),
@@ -26,6 +27,24 @@ KmerIndex::KmerIndex(const KmerHeader& header, std::span<const std::byte> bytes)
 
 Taxon KmerIndex::find(uint64_t kmer) const {
   return lists_ == nullptr ? find_in_bucket(kmer) : find_in_list(kmer);
+}
+
+ByteRange KmerIndex::first_step(uint64_t kmer) const {
+  if (is_two_level()) return bytes_of(lists_ + (kmer >> prefix_shift_), 2);
+  const KmerSlot slot = slot_of(kmer, buckets_);
+  return bytes_of(entries_ + slot.bucket * KmerHeader::kBucketEntries + slot.entry, 1);
+}
+
+ByteRange KmerIndex::second_step(uint64_t kmer) const {
+  BENCH_CHECK(is_two_level());
+  const uint64_t* const list = lists_ + (kmer >> prefix_shift_);
+  if (list[0] >= list[1] || list[1] > kmers_) return {};
+  return bytes_of(entries_ + list[0], list[1] - list[0]);
+}
+
+ByteRange KmerIndex::bytes_of(const uint64_t* words, uint64_t count) const {
+  const auto first = static_cast<uint64_t>(reinterpret_cast<const std::byte*>(words) - file_);
+  return {first, first + count * sizeof(uint64_t)};
 }
 
 Taxon KmerIndex::find_in_bucket(uint64_t kmer) const {

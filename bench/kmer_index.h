@@ -61,6 +61,11 @@ inline KmerSlot slot_of(uint64_t kmer, uint64_t buckets) {
   return {bucket, hash % KmerHeader::kBucketEntries};
 }
 
+// Bytes of a database file.
+struct ByteRange {
+  uint64_t first = 0, end = 0;
+};
+
 // Any thread. The bytes must stay.
 class KmerIndex {
  public:
@@ -68,11 +73,19 @@ class KmerIndex {
   KmerIndex(const KmerHeader& header, std::span<const std::byte> bytes);
   // kNoTaxon: it is not there. REQUIRES: the k-mer is canonical
   Taxon find(uint64_t kmer) const;
+  bool is_two_level() const { return lists_ != nullptr; }
+  // Where find() begins: in the k-mer's bucket, or at the words of its list.
+  ByteRange first_step(uint64_t kmer) const;
+  // Where it goes on: the k-mer's list, of which this reads the words; empty if there is none.
+  // REQUIRES: is_two_level()
+  ByteRange second_step(uint64_t kmer) const;
 
  private:
   Taxon find_in_bucket(uint64_t kmer) const;
   Taxon find_in_list(uint64_t kmer) const;
+  ByteRange bytes_of(const uint64_t* words, uint64_t count) const;
 
+  const std::byte* file_;
   const uint64_t* entries_;
   const uint64_t* lists_;  // nullptr: a hash table
   uint64_t buckets_, kmers_;

@@ -60,6 +60,23 @@ class PlainMemory : public Memory {
   }
 
   Status close() override { return unmap_all(); }
+
+  Status pin(std::span<const std::byte> part) override {
+    if (has_all() || mlock(part.data(), part.size()) == 0) return {};
+    return cli::failure(errno, "mlock " + cli::format_bytes(part.size()),
+                        "raise the limit of locked memory (ulimit -l)");
+  }
+
+  Status prefetch(std::span<const std::byte> mapped, std::span<const uint64_t> pages) override {
+    if (has_all()) return {};
+    // Of pages that are there, too, as Outcore's list is: the kernel passes over them.
+    for (const uint64_t page : pages)
+      if (madvise(const_cast<std::byte*>(mapped.data()) + page * page_bytes(), page_bytes(),
+                  MADV_WILLNEED) != 0)
+        return cli::failure(errno, "madvise a page");
+    return {};
+  }
+
   Result<Heap> make_heap() override {
     if (!is_anonymous_) return Error{EINVAL, name_ + " has no heap: use dram"};
     return Heap::in_memory();
@@ -67,6 +84,9 @@ class PlainMemory : public Memory {
   MemoryUsage usage() const override { return kernel_usage(); }
 
  private:
+  // What is mapped was loaded by then, and stays.
+  bool has_all() const { return name_.starts_with("dram"); }
+
   struct Mapping {
     MapRequest request;
     int file;

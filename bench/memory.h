@@ -42,6 +42,12 @@ class Memory {
   virtual Result<std::span<std::byte>> map(const MapRequest& request) = 0;
   virtual Status flush() = 0;  // the file has every byte that was written
   virtual Status close() = 0;  // unmaps everything
+  // Brings in a part of what map() gave, which stays in memory until close(): outcore pins it, the
+  // kernel's memories lock it, and dram has it. Errors: what Region::pin() or mlock() says.
+  virtual Status pin(std::span<const std::byte> part) = 0;
+  // A hint, for any thread: begins to bring in pages of `mapped`, which map() gave, by numbers of
+  // pages of page_bytes(): Region::prefetch() of outcore, and MADV_WILLNEED of each for the others.
+  virtual Status prefetch(std::span<const std::byte> mapped, std::span<const uint64_t> pages) = 0;
   virtual MemoryUsage usage() const = 0;
   virtual uint64_t page_bytes() const { return 4096; }
   // A heap in this memory. Errors: those of Heap; EINVAL (mmap, direct).

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "bench/check.h"
 #include "bench/data.h"
 #include "bench/memory.h"
 #include "cli/text.h"
@@ -95,6 +96,15 @@ class OutcoreMemory : public Memory {
     return first;
   }
 
+  Status pin(std::span<const std::byte> part) override {
+    Region& region = region_of(part);
+    return region.pin(static_cast<uint64_t>(part.data() - region.data()), part.size());
+  }
+
+  Status prefetch(std::span<const std::byte> mapped, std::span<const uint64_t> pages) override {
+    return region_of(mapped).prefetch(pages);
+  }
+
   MemoryUsage usage() const override {
     const Metrics m = runtime_.metrics();
     MemoryUsage usage;
@@ -136,6 +146,15 @@ class OutcoreMemory : public Memory {
   }
 
  private:
+  // REQUIRES: the bytes are of one
+  Region& region_of(std::span<const std::byte> bytes) {
+    const auto found = std::find_if(regions_.begin(), regions_.end(), [&](const Region& region) {
+      return bytes.data() >= region.data() && bytes.data() < region.data() + region.size_bytes();
+    });
+    BENCH_CHECK(found != regions_.end());
+    return *found;
+  }
+
   Runtime runtime_;
   std::string buffer_;
   MapOptions map_options_;

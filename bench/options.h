@@ -68,7 +68,9 @@ struct Options {
   std::string nas_class;  // instead of a size: S, W, A, B or C (nas_class.h); empty: none
 
   // kmers
-  std::string index = "hash";  // see index_names()
+  std::string index = "hash";       // see index_names()
+  bool is_top_pinned = false;       // the words of a two-level index stay in memory
+  bool has_prefetch_lists = false;  // the pages of a read are asked for before its k-mers
 
   // ycsb
   std::string mix = "B";  // see ycsb_mix_names()

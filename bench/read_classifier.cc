@@ -53,6 +53,7 @@ Taxon classify(const Read& read, const KmerIndex& index, const Taxonomy& taxonom
 void SampleAnswers::classify_read(uint64_t number) {
   const Taxonomy& taxonomy = genomes_.taxonomy();
   const Read read = genomes_.read(number);
+  if (lists_ != nullptr) lists_->ask_for(read);
   const Taxon answer = classify(read, index_, taxonomy);
   checksum_ += mix(mix(number) + answer);
   right_ += read.truth == kNoTaxon ? answer == kNoTaxon

@@ -8,6 +8,7 @@
 
 #include "bench/genomes.h"
 #include "bench/kmer_index.h"
+#include "bench/page_lists.h"
 #include "bench/taxonomy.h"
 
 namespace outcore::bench {
@@ -43,6 +44,9 @@ class SampleAnswers {
   // REQUIRES: genomes and index stay
   SampleAnswers(const Genomes& genomes, const KmerIndex& index)
       : genomes_(genomes), index_(index) {}
+  // From now on the pages of a read are asked for before its k-mers are looked up.
+  // REQUIRES: the lists stay, and are for this index
+  void ask_ahead(PageLists* lists) { lists_ = lists; }
 
   void classify_read(uint64_t number);
   // Of all answers, in whatever order they came: those of several threads are added.
@@ -53,6 +57,7 @@ class SampleAnswers {
  private:
   const Genomes& genomes_;
   const KmerIndex& index_;
+  PageLists* lists_ = nullptr;
   uint64_t checksum_ = 0, right_ = 0;
 };
 

@@ -166,6 +166,8 @@ std::string variant_of(const Options& options) {
   };
   add(options.workload == "map-lookup", options.structure);
   add(options.workload == "kmers", options.index);
+  add(options.is_top_pinned, "top pinned");
+  add(options.has_prefetch_lists, "prefetch lists");
   add(options.workload == "ycsb", "mix " + options.mix);
   add(options.workload == "matmul", options.order);
   add(!options.nas_class.empty(), "class " + options.nas_class);

@@ -154,6 +154,8 @@ Status check_samples(const Options& o) {
   }
   if (!has(index_names(), o.index))
     return refuse("index '" + o.index + "' is unknown: use one of " + joined(index_names()));
+  if (o.is_top_pinned && o.index != "two-level")
+    return refuse("--pin-top: an index of one level has no top: use --index two-level");
   if (o.workload == "kmers" && o.size_bytes < KmerBuilder::kFileBytesMin)
     return refuse("--size must be " + typed_bytes(KmerBuilder::kFileBytesMin) +
                   " or more: room for the k-mers of sixteen genera");
@@ -241,7 +243,7 @@ Status check_numbers(const Options& o) {
     return refuse("--size must be a multiple of 4 KiB, and not 0");
   if (o.threads == 0 || o.threads > kThreadsMax) return refuse("--threads must be 1 … 4096");
   if (o.processes == 0 || o.processes > 256) return refuse("--processes must be 1 … 256");
-  if (o.processes > 1 && !has({"random-io", "matmul", "sort"}, o.workload))
+  if (o.processes > 1 && !has({"random-io", "matmul", "sort", "kmers"}, o.workload))
     return refuse(o.workload + " runs in one process: leave out --processes");
   if (o.repeat == 0) return refuse("--repeat must be 1 or more");
   if (!std::isfinite(o.limit_seconds) || o.limit_seconds < 0)

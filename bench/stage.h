@@ -47,6 +47,11 @@ class Stage {
   Result<Heap> make_heap() { return memory_->make_heap(); }
   // As Memory's. REQUIRES: settled.
   Runtime* runtime() { return memory_->runtime(); }
+  uint64_t page_bytes() const { return memory_->page_bytes(); }
+  Status pin(std::span<const std::byte> part) { return memory_->pin(part); }
+  Status prefetch(std::span<const std::byte> mapped, std::span<const uint64_t> pages) {
+    return memory_->prefetch(mapped, pages);
+  }
   // The timed part. start() waits for all processes.
   Status start(uint64_t work_total);
   void stop();

@@ -102,7 +102,8 @@ Status resolve(Request& request) {
   if (request.share != "auto" && request.share != "on" && request.share != "off")
     return Error{EINVAL, "--share " + request.share + " is unknown: use one of auto, on or off"};
   // What the experiments of these are about; others have each its slice.
-  const bool is_on_one_file = o.workload == "matmul" || o.workload == "sort";
+  const bool is_on_one_file =
+      o.workload == "matmul" || o.workload == "sort" || o.workload == "kmers";
   o.is_shared =
       request.share == "on" || (request.share == "auto" && is_on_one_file && o.processes > 1);
   // Two clock readings are nothing beside a miss, and much beside a hit.
@@ -150,7 +151,7 @@ CommandSyntax& add_workload(CommandSyntax& bench, const char* name, const char* 
       .option(
           "--share", r.share,
           "the processes have one buffer of the whole budget: on, off, auto (several of matmul, "
-          "sort)")
+          "sort, kmers)")
       .flag("--json", r.is_json, "one line of JSON a run")
       .runs([request, name] {
         request->options.workload = name;
@@ -220,7 +221,14 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<Request>& requ
       .size("--size", o.size_bytes, "bytes of a hash table of the k-mers (1G)")
       .option("--index", o.index, "hash, or two-level: sorted lists by prefix, smaller (hash)")
       .number("--reads", o.touches, "reads of all threads together (2000)")
-      .footer("Example:\n  outcore bench kmers --index two-level --memory mmap-random,outcore");
+      .option("--processes", o.processes, "which tell each its part of the reads (1)")
+      .flag("--pin-top", o.is_top_pinned, "the upper of two levels stays in memory (mmap: mlock)")
+      .flag("--prefetch-lists", o.has_prefetch_lists,
+            "the pages of a read are asked for before its k-mers (mmap: MADV_WILLNEED)")
+      .footer(
+          "Examples:\n"
+          "  outcore bench kmers --index two-level --memory mmap-random,outcore\n"
+          "  outcore bench kmers --index two-level --pin-top --prefetch-lists --processes 2");
   add_workload(bench, "ycsb",
                "mixes A to F of the Yahoo! Cloud Serving Benchmark on a table of records", request)
       .size("--size", o.size_bytes, "bytes of the table, with its index (1G)")

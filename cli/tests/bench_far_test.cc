@@ -90,7 +90,8 @@ TEST_F(FarBenchOnServer, EveryWorkIsVerifiedAndLeavesNothing) {
         "random-io --size 4M --touches 2000 --write-percent 50",
         "map-lookup --size 2M --touches 500", "images --size 2M --touches 50", "matmul --size 2M",
         "is --size 2M", "cg --size 2M --passes 1", "ft --size 2M --passes 2",
-        "kmers --size 2M --reads 100", "kmers --size 2M --reads 100 --index two-level",
+        "kmers --size 2M --reads 100",
+        "kmers --size 2M --reads 100 --index two-level --pin-top --prefetch-lists",
         "ycsb --mix A --size 2M --touches 200", "ycsb --mix E --size 2M --touches 20"}) {
     const Outcome outcome =
         bench(std::string(work) + " --budget 50% --threads 2 --repeat 2 --json" + store("data"));

@@ -1,10 +1,16 @@
-// What `outcore bench kmers` is made of: k-mers, the tree of organisms, the database, and how a
-// read is told; and that a damaged database is found.
+// What `outcore bench kmers` is made of: k-mers, the tree of organisms, the database, how a read is
+// told, and which pages are asked for; that processes tell as much as one, and that a damaged
+// database is found.
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <map>
 
+#include "bench/anonymous_memory.h"
 #include "bench/genomes.h"
 #include "bench/kmer.h"
 #include "bench/kmer_builder.h"
+#include "bench/page_lists.h"
 #include "bench/read_classifier.h"
 #include "bench/taxonomy.h"
 #include "cli/tests/damaged_bench.h"
@@ -186,9 +192,100 @@ TEST_P(KmerDatabase, TellsOfWhichSpeciesNearlyAllReadsAre) {
   EXPECT_NE(wrong.checksum(), answers.checksum());
 }
 
+// The database can be touched only where a page was asked for: any other touch ends the test.
+TEST_P(KmerDatabase, HasAllPagesThatAReadTouchesInItsLists) {
+  const bench::AnonymousMemory memory(nullptr, header_.size_bytes);
+  const std::span<std::byte> bytes = memory.bytes();
+  ASSERT_FALSE(bytes.empty());
+  std::ranges::copy(std::as_bytes(std::span(file_)), bytes.begin());
+  const uint64_t top_bytes = GetParam() ? header_.entries_at : 0;
+  const bench::KmerIndex mapped(header_, bytes), plain = index();
+  for (const bool is_top_pinned : {false, true})
+    for (const uint64_t page_bytes : {uint64_t{4096}, uint64_t{16384}}) {
+      size_t lists = 0;
+      bench::PageLists ahead(mapped, page_bytes, is_top_pinned, [&](auto pages) {
+        ++lists;
+        for (const uint64_t page : pages) {
+          const uint64_t at = page * page_bytes;
+          ASSERT_LT(at, bytes.size());
+          ASSERT_TRUE(!is_top_pinned || at + page_bytes > top_bytes);
+          const uint64_t size = std::min(page_bytes, bytes.size() - at);
+          ASSERT_EQ(::mprotect(bytes.data() + at, size, PROT_READ), 0);
+        }
+      });
+      for (uint64_t number = 0; number < 50; ++number) {
+        ASSERT_EQ(::mprotect(bytes.data(), bytes.size(), PROT_NONE), 0);
+        ASSERT_EQ(::mprotect(bytes.data(), is_top_pinned ? top_bytes : 0, PROT_READ), 0);
+        const bench::Read read = genomes_.read(number);
+        ahead.ask_for(read);
+        EXPECT_EQ(bench::classify(read, mapped, genomes_.taxonomy()),
+                  bench::classify(read, plain, genomes_.taxonomy()));
+      }
+      // A read of an unknown organism may have no list of entries.
+      EXPECT_GE(lists, 50U - 10);
+      EXPECT_LE(lists, GetParam() && !is_top_pinned ? 100U : 50U);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, KmerDatabase, testing::Bool(), [](const auto& tested) {
   return tested.param ? std::string("two_level") : std::string("hash");
 });
+
+class KmersRun : public CommandTest {
+ protected:
+  Outcome bench(const std::string& more) const {
+    return run("bench kmers --size 2M --reads 301 --index two-level --json --keep --dir " + dir() +
+               " " + more);
+  }
+};
+
+TEST_F(KmersRun, OfSeveralProcessesHasTheAnswersOfOneHoweverPagesCome) {
+  std::map<std::string, uint64_t> of_one;
+  for (const char* processes : {"1", "2", "3"})
+    for (const char* more :
+         {"", "--pin-top", "--prefetch-lists --share off", "--pin-top --prefetch-lists"}) {
+      const Outcome outcome = bench(std::string("--memory dram,mmap,mmap-random,outcore --budget "
+                                                "4M --threads 2 --processes ") +
+                                    processes + " " + more);
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+      ASSERT_EQ(outcome.lines().size(), 4U);
+      for (const auto& line : outcome.lines()) {
+        EXPECT_EQ(line["checked"], true);
+        for (const char* key : {"answers", "right", "kmers", "strains"}) {
+          const auto value = line.value(key, uint64_t{0});
+          EXPECT_NE(value, 0U) << key;
+          EXPECT_EQ(of_one.emplace(key, value).first->second, value) << key << " " << more;
+        }
+        EXPECT_NEAR(line.value("rate", 0.0) * line.value("seconds", 0.0), 301, 0.1);
+        EXPECT_EQ(line.value("shared", false),
+                  line["memory"] == "outcore" && std::string(processes) != "1" &&
+                      std::string(more).find("off") == std::string::npos);
+      }
+    }
+}
+
+TEST_F(KmersRun, BringsInPagesOfListsAheadOfTheirFaults) {
+  for (const char* more : {"--budget 1M", "--budget 1M --pin-top"}) {
+    const Outcome outcome =
+        bench("--memory outcore --advice random --prefetch-lists " + std::string(more));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto line = outcome.lines().front();
+    EXPECT_GT(line.value("prefetch_fills", uint64_t{0}), 0U) << more;
+    EXPECT_NE(line.value("variant", "").find("prefetch lists"), std::string::npos);
+  }
+}
+
+TEST_F(KmersRun, RefusesToPinMoreThanHalfOfTheBudgetOfAProcess) {
+  for (const char* more : {"--memory mmap --budget 32k", "--memory outcore --budget 32k",
+                           "--memory mmap --budget 64k --processes 2 --share off"}) {
+    const Outcome outcome = bench(std::string("--pin-top ") + more);
+    EXPECT_EQ(outcome.status, 2) << more;
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  }
+  const Outcome outcome = bench("--memory mmap --budget 32k --pin-top");
+  EXPECT_NE(outcome.err.find("use a larger --budget"), std::string::npos) << outcome.err;
+  EXPECT_EQ(bench("--memory mmap --budget 32k --unlimited").status, 0);
+}
 
 class KmersFile : public DamagedBench {};
 
@@ -217,9 +314,11 @@ TEST_F(KmersFile, ThatLostSomePagesIsFound) {
   file.seekp(200 * 4096);
   file << std::string(5 * 4096, '\0');
   file.close();
-  const Outcome outcome = bench(work);
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.err.find("plain memory"), std::string::npos) << outcome.err;
+  for (const char* more : {"", " --processes 2 --share off"}) {
+    const Outcome outcome = bench(work + more);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.err.find("plain memory"), std::string::npos) << outcome.err;
+  }
 }
 
 TEST_F(KmersFile, HasTheSameDatabaseForEverySample) {
