@@ -77,6 +77,24 @@ _COMMANDS = (
         "Theirs had 16 GiB for 293 GB, on a machine whose mmap did not scale past 16 threads; "
         "today's kernel without readahead is a better rival."),
     Experiment(
+        "kmers-processes", DI, "Reads told by processes on one database", "figures 7 to 9",
+        "kmers", f"{_SMALL} --threads 1 --index two-level --reads 2000", "processes",
+        points("--processes", 1, 2, 4),
+        "4 to 4.92 times mmap, of processes that share one buffer", 4, ("4",),
+        "Theirs has a process for each sample, up to 64 on one database; ours a part of the reads "
+        "each. Outcore's processes have one buffer of the whole budget, as mmap's have one page "
+        "cache."),
+    Experiment(
+        "kmers-pinned", DI, "Reads told by k-mers: the top level pinned, and lists of pages",
+        "section 4.1; UMap, section 3.6", "kmers",
+        f"{_SMALL} --threads 4 --index two-level --reads 2000", "told beforehand",
+        pairs(("as it is", ""), ("top pinned", "--pin-top"),
+               ("prefetch lists", "--prefetch-lists"), ("both", "--pin-top --prefetch-lists")),
+        "LMAT gained by a top level that is pinned; no figure", 1.0, ("top pinned",),
+        "The rate of each beside Outcore's as it is. The rivals are told as much: the top level is "
+        "locked by mlock, and each page of a list gets MADV_WILLNEED.",
+        beside=("outcore", "as it is")),
+    Experiment(
         "bfs-external", DI, "Breadth-first search, everything in files", "figure 12", "bfs",
         "--scale 18 --fully-external --budget 32M", "threads", points("--threads", 1, 4, 16),
         "up to 7.44 times mmap", 1.0, (),
