@@ -50,7 +50,7 @@ class Experiment:
     base_bytes: int = 0
     by: str = BENCH
     repeats: int = 0  # 0: as the table is asked to
-    limit_seconds: int = 40  # of a run
+    limit_seconds: int = 20  # of a run
 
 
 # Columns that are not the memory of their name by default settings.

@@ -37,7 +37,7 @@ _COMMANDS = (
         "of records and its index, four records a page. Half of the operations write."),
     Experiment(
         "lmat", UMAP, "Reads told by k-mers", "figure 3d", "kmers",
-        f"{_SMALL} --reads 2000", "threads", points("--threads", 1, 4, 16),
+        f"{_SMALL} --reads 1000", "threads", points("--threads", 1, 4, 16),
         "up to 1.36 times mmap", 1.36, ("16",),
         "Their database is LMAT's, of 635 GB and of real genomes; ours is made up, with the same "
         "kind of index, and known answers."),
@@ -54,7 +54,7 @@ _COMMANDS = (
         "disk, by pages of 4 KiB.", ("mmap",)),
     Experiment(
         "lriot-reads", DI, "Random reads", "figure 3", "random-io",
-        f"{_SMALL} --latency off --touches 200000", "threads",
+        f"{_SMALL} --latency off --touches 100000", "threads",
         points("--threads", 1, 4, 16, 128),
         "87 % of direct I/O with 128 threads; 2.4 times mmap", 0.87, ("128",),
         "Ours is beside direct I/O by the same number of threads, and beside both of mmap's "
@@ -72,13 +72,13 @@ _COMMANDS = (
         "As theirs, with 16 byte records."),
     Experiment(
         "kmers", DI, "Reads told by k-mers, two indices", "figures 7 to 9", "kmers",
-        f"{_SMALL} --threads 16 --reads 2000", "index", points("--index", "hash", "two-level"),
+        f"{_SMALL} --threads 16 --reads 1000", "index", points("--index", "hash", "two-level"),
         "4 times mmap (hash), 2.7 to 4.92 times (two-level)", 4, ("hash",),
         "Theirs had 16 GiB for 293 GB, on a machine whose mmap did not scale past 16 threads; "
         "today's kernel without readahead is a better rival."),
     Experiment(
         "kmers-processes", DI, "Reads told by processes on one database", "figures 7 to 9",
-        "kmers", f"{_SMALL} --threads 1 --index two-level --reads 2000", "processes",
+        "kmers", f"{_SMALL} --threads 1 --index two-level --reads 1000", "processes",
         points("--processes", 1, 2, 4),
         "4 to 4.92 times mmap, of processes that share one buffer", 4, ("4",),
         "Theirs has a process for each sample, up to 64 on one database; ours a part of the reads "
@@ -87,13 +87,13 @@ _COMMANDS = (
     Experiment(
         "kmers-pinned", DI, "Reads told by k-mers: the top level pinned, and lists of pages",
         "section 4.1; UMap, section 3.6", "kmers",
-        f"{_SMALL} --threads 4 --index two-level --reads 2000", "told beforehand",
+        f"{_SMALL} --threads 4 --index two-level --reads 1000", "told beforehand",
         pairs(("as it is", ""), ("top pinned", "--pin-top"),
                ("prefetch lists", "--prefetch-lists"), ("both", "--pin-top --prefetch-lists")),
         "LMAT gained by a top level that is pinned; no figure", 1.0, ("top pinned",),
         "The rate of each beside Outcore's as it is. The rivals are told as much: the top level is "
         "locked by mlock, and each page of a list gets MADV_WILLNEED.",
-        beside=("outcore", "as it is")),
+        rivals=("mmap-random",), beside=("outcore", "as it is")),
     Experiment(
         "bfs-external", DI, "Breadth-first search, everything in files", "figure 12", "bfs",
         "--scale 18 --fully-external --budget 32M", "threads", points("--threads", 1, 4, 16),

@@ -21,7 +21,7 @@ STATIC_PROGRAMS = tuple(
         "10 to 20 times plain memory in the worst case, of IS, CG and FT", 10, ("8",),
         "Static arrays with the word dlm, as the paper's programs have them, compiled by occ++; "
         f"plain memory is the same source without the word. {words} Its budget alone limits it, "
-        "no cgroup; a run is stopped after 40 s, with the making of its data.",
+        "no cgroup; a run is stopped after 20 s, with the making of its data.",
         rivals=("dram",), shows="slower", on=FAR, by=STATIC)
     for name, place, options, words in (
         ("is", "figure 9", "--class A --passes 2", "Pages of 4 to 64 KiB, by the budget."),
