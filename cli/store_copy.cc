@@ -5,13 +5,21 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <stop_token>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/copy_target.h"
+#include "cli/interrupts.h"
 #include "cli/text.h"
 #include "cli/transfer_memory.h"
 
@@ -50,6 +58,46 @@ std::string why_of(const Store& store) {
   return remark.empty() ? "" : " (" + remark + ")";
 }
 
+std::string remedy_for(int code) {
+  return is_server_gone(code) ? "; is its server there? Start it, and do this again" : "";
+}
+
+// Says once that a store lets the command wait: only an error would show it otherwise.
+class WaitNotice {
+ public:
+  WaitNotice() {
+    try {
+      thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+    } catch (const std::system_error&) {  // too many threads: it waits without a word
+    }
+  }
+  void waits_for(const Store& store) {
+    const std::lock_guard guard(mutex_);
+    store_ = &store;
+    since_ = Clock::now();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kPatience = std::chrono::seconds(5);
+
+  void watch(const std::stop_token& stop) {
+    std::unique_lock guard(mutex_);
+    while (!changed_.wait_for(guard, stop, std::chrono::seconds(1),
+                              [&] { return stop.stop_requested(); })) {
+      if (store_ == nullptr || Clock::now() - since_ < kPatience) continue;
+      std::fprintf(stderr, "outcore: still waiting for %s\n", one_line(store_->uri()).c_str());
+      return;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  const Store* store_ = nullptr;
+  Clock::time_point since_ = Clock::now();
+  std::jthread thread_;  // last: it ends before what it uses
+};
+
 // One batch in requests that travel together; those that `skips` takes are left out.
 template <typename Skips>
 Status transfer(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_bytes, bool is_write,
@@ -67,7 +115,7 @@ Status transfer(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_b
                                   std::to_string(r.size_bytes) + " bytes at " +
                                   std::to_string(r.offset) + " of " + store.uri() + ": " +
                                   ::strerrordesc_np(-r.result) +
-                                  (r.result == -EIO ? why_of(store) : std::string())};
+                                  (r.result == -EIO ? why_of(store) : remedy_for(-r.result))};
   return {};
 }
 
@@ -88,10 +136,16 @@ Result<std::string> copy_store(Store& from, Store& to, const Progress& progress)
   const auto skips = [&](uint64_t offset, const std::byte* bytes, uint64_t part) {
     return to.is_hole(offset, part) && is_zero(bytes, part);
   };
+  WaitNotice notice;
   for (uint64_t at = 0; at < size; at += kBatchBytes) {
     const uint64_t part = std::min(kBatchBytes, size - at);
+    if (is_interrupted())
+      return Error{EINTR, "copy " + one_line(from.uri()) + ": interrupted at byte " +
+                              std::to_string(at) + " of " + std::to_string(size)};
+    notice.waits_for(from);
     if (Status s = read(from, at, buffer.data(), part); !s) return s.error();
     checksum.add(buffer.data(), part);
+    notice.waits_for(to);
     if (Status s = transfer(to, at, buffer.data(), part, true, skips); !s) return s.error();
     progress(at + part);
   }
@@ -108,8 +162,10 @@ Result<Comparison> compare_stores(Store& store, Store* other, const Progress& pr
   Checksum checksum;
   const uint64_t size = store.size_bytes();
   const uint64_t both = other == nullptr ? size : std::min(size, other->size_bytes());
+  WaitNotice notice;
   for (uint64_t at = 0; at < both; at += kBatchBytes) {
     const uint64_t part = std::min(kBatchBytes, both - at);
+    notice.waits_for(store);
     if (Status s = read(store, at, buffer.data(), part); !s) return s.error();
     if (other != nullptr) {
       if (Status s = read(*other, at, others.data(), part); !s) return s.error();
@@ -126,8 +182,9 @@ Result<Comparison> compare_stores(Store& store, Store* other, const Progress& pr
 
 Result<std::string> copy_store_to(Store& from, const std::string& uri, bool may_replace,
                                   const Progress& progress) {
+  catch_interrupts();
   if (from.size_bytes() == 0)
-    return Error{EINVAL, one_line(from.uri()) + " is empty: there is nothing to copy"};
+    return Error{ENODATA, one_line(from.uri()) + " is empty: there is nothing to copy"};
   const auto there = open_store(uri);
   if (there.ok() && !may_replace)
     return Error{EEXIST, one_line(there.value()->uri()) + " is there: add --replace"};
@@ -135,15 +192,14 @@ Result<std::string> copy_store_to(Store& from, const std::string& uri, bool may_
       there.value()->identity() == from.identity())
     return Error{EINVAL, one_line(there.value()->uri()) + " is copied onto itself"};
   if (!there.ok() && there.code() != ENOENT) return there.error();
-  OpenOptions options;
-  options.is_writable = options.may_create = true;
-  options.size_bytes = from.size_bytes();
-  const auto to = open_store(uri, options);
+  CopyTarget target(uri, there.ok());
+  auto to = target.open(from.size_bytes());
   if (!to) return to.error();
-  if (to.value()->size_bytes() != options.size_bytes)
-    if (const int result = to.value()->resize(options.size_bytes); result != 0)
-      return Error{-result, "resize " + to.value()->uri() + ": " + ::strerrordesc_np(-result)};
-  return copy_store(from, *to.value(), progress);
+  auto copied = copy_store(from, *to.value(), progress);
+  to = Error{};  // the target's alone
+  if (!copied) return target.abandon(copied.error());
+  if (Status s = target.finish(may_replace); !s) return s.error();
+  return copied;
 }
 
 }  // namespace outcore::cli

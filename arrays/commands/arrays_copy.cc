@@ -13,8 +13,8 @@
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/array_pieces.h"
 #include "arrays/commands/arrays_verify.h"
-#include "arrays/commands/export_target.h"
 #include "cli/command.h"
+#include "cli/export_target.h"
 #include "cli/interrupts.h"
 #include "cli/text.h"
 

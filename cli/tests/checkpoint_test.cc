@@ -1,6 +1,8 @@
 // `outcore checkpoint`: checkpoints of a pool, from outside.
 #include "outcore/checkpoint_catalog.h"
 
+#include <set>
+
 #include "cli/tests/command_line.h"
 #include "outcore/store.h"
 
@@ -22,6 +24,13 @@ class CheckpointCommand : public CommandTest {
   Outcome put(const std::string& file, const std::string& object) const {
     return run("store put --replace " + path(file) + " 'versioned:" + pool() + "?object=" + object +
                "'");
+  }
+  // Of what lies in the folder of the test.
+  std::set<std::string> all_names() const {
+    std::set<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(dir()))
+      all.insert(entry.path().filename());
+    return all;
   }
   std::vector<std::string> names() const {
     std::vector<std::string> all;
@@ -103,7 +112,31 @@ TEST_F(CheckpointCommand, FindsWhatIsDamaged) {
   ASSERT_EQ(damaged.size(), 1u);
   EXPECT_EQ(damaged[0]["checkpoint"], "one");
   EXPECT_EQ(damaged[0]["object"], "a");
+  // Nothing that is not complete gets the name, and what is there stays as it is.
+  const std::set<std::string> before = all_names();
   EXPECT_EQ(checkpoint("export " + pool() + " one " + path("out")).status, 1);
+  EXPECT_EQ(checkpoint("export " + pool() + " one 'sparse:" + path("out") + "'").status, 1);
+  EXPECT_EQ(checkpoint("export --replace " + pool() + " one " + path("second")).status, 1);
+  EXPECT_EQ(checkpoint("export " + pool() + " one 'versioned:" + path("other") + "'").status, 1);
+  EXPECT_EQ(run("store get 'versioned:" + path("other") + "' " + path("out")).status, 1);
+  std::set<std::string> after = all_names();
+  after.erase("other");
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(std::filesystem::file_size(path("second")), 300'000U);
+  EXPECT_EQ(run("store verify 'versioned:" + pool() + "?object=a' " + path("second")).status, 0);
+}
+
+TEST_F(CheckpointCommand, ReplacesAFileAsAWhole) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " one").status, 0);
+  namespace fs = std::filesystem;
+  fs::permissions(path("second"), fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("second", path("link"));
+  EXPECT_EQ(checkpoint("export --replace " + pool() + " one " + path("link")).status, 0);
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(fs::status(path("second")).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(outcome_of("cmp " + path("first") + " " + path("second")).status, 0);
 }
 
 TEST_F(CheckpointCommand, AsksForTheObjectWhereThereAreSeveral) {

@@ -100,6 +100,17 @@ TEST_F(StoreCommand, RemovesWhatIsExpired) {
   EXPECT_EQ(store("verify " + uri("old")).status, 1);
 }
 
+// The server answers late: the interrupt comes while the command waits for it.
+TEST_F(StoreCommand, LeavesNothingWhenItIsInterrupted) {
+  const std::string interrupt =
+      "timeout --preserve-status -s INT 0.7 " + command_path() + " store ";
+  servers_->ask(0, {"CLIENT", "PAUSE", "1500", "WRITE"});
+  Outcome outcome = outcome_of(interrupt + "put " + path("file") + " " + uri("a"));
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
+  EXPECT_EQ(store("ls --json " + uri("")).out, "{\"stores\":[]}\n");
+}
+
 TEST_F(StoreCommand, RefusesInOneLine) {
   EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
   for (const std::string& words : std::initializer_list<std::string>{

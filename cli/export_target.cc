@@ -1,4 +1,4 @@
-#include "arrays/commands/export_target.h"
+#include "cli/export_target.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -57,7 +57,8 @@ Status ExportTarget::finish(bool may_replace) {
   if (why == EEXIST && !may_replace)
     return Error{EEXIST, path_ + " is there by now: add --replace"};
   if (exists(path_) && !is_ours_to_replace())
-    return Error{EEXIST, path_ + " is a folder, and no Zarr: remove it, or take another name"};
+    return Error{EEXIST,
+                 path_ + " is a folder that was not exported: remove it, or take another name"};
   if (why == EEXIST && move(RENAME_EXCHANGE)) return {};  // what was there goes with us
   std::error_code error;
   if (may_replace && fs::is_directory(path_, error)) remove(path_);

@@ -1,5 +1,5 @@
 // ExportTarget: a file or folder that is written under another name first, and then moved to its
-// place.
+// place: what is found there is complete. Any thread.
 #pragma once
 
 #include <string>
