@@ -1,6 +1,6 @@
-// CopyTarget: the store that a copy is written to. A file, or a folder that is new, is written beside
-// its place and moved there when it is complete; what else a failed copy has made is taken away as
-// far as the kind of store lets. One thread.
+// CopyTarget: the store that a copy is written to. A file, or a folder that is new, is written
+// beside its place and moved there when it is complete; what else a failed copy has made is taken
+// away as far as the kind of store lets. One thread.
 #pragma once
 
 #include <memory>

@@ -18,6 +18,7 @@
 #include "cli/command_syntax.h"
 #include "cli/text.h"
 #include "outcore/runtime.h"
+#include "outcore/store_kind.h"
 #include "run/commands/check_environment.h"
 
 namespace outcore::cli {
@@ -118,6 +119,12 @@ int report(const Error& error) {
       text += "; free some space there, or name another place";
   std::fprintf(stderr, "outcore: %s\n", text.c_str());
   return error.code == EINVAL ? kUsage : kFailed;
+}
+
+int report_about(const std::string& uri, const Error& error) {
+  const auto parsed = parse_store_uri(uri);
+  const int status = report(error);
+  return parsed && find_store_kind(parsed.value()) ? kFailed : status;
 }
 
 namespace {

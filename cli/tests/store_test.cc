@@ -123,7 +123,14 @@ TEST_F(StoreCommand, RefusesInOneLine) {
     EXPECT_TRUE(outcome.status == 1 || outcome.status == 2) << words;
     EXPECT_EQ(outcome.error_lines(), 1u) << words << ": " << outcome.err;
     EXPECT_EQ(outcome.out, "") << words;
+    EXPECT_EQ(outcome.err.find("give a size"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("cannot do that"), std::string::npos) << outcome.err;
   }
+  EXPECT_EQ(store("ls " + dir()).status, 1);
+  EXPECT_EQ(store("ls nosuch://x").status, 2);
+  const Outcome file = store("rm " + path("file"));
+  EXPECT_NE(file.err.find("a file or folder of this machine"), std::string::npos) << file.err;
+  EXPECT_TRUE(std::filesystem::exists(path("file")));
 }
 
 }  // namespace

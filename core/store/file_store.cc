@@ -30,16 +30,18 @@ std::string remedy_for(int error, const OpenOptions& options) {
       return options.may_create ? "make its folder first" : "check the path, or create it first";
     case EACCES:
     case EPERM:
-      return options.is_writable ? "map it read-only, or get write permission"
-                                 : "get read permission";
+      return options.may_create    ? "get write permission, or name another place"
+             : options.is_writable ? "map it read-only, or get write permission"
+                                   : "get read permission";
     case EROFS:
-      return "map it read-only";
+      return options.may_create ? "name another place" : "map it read-only";
     case EISDIR:
       return "it is a folder: name a file, or sparse:FOLDER for a folder of segments";
     case EMFILE:
       return "raise the limit of open files (ulimit -n)";
     case ETXTBSY:
-      return "it is a program that runs: map it read-only";
+      return options.may_create ? "it is a program that runs: name another place"
+                                : "it is a program that runs: map it read-only";
     default:
       return {};
   }

@@ -41,7 +41,7 @@ std::string state_of(const StoreInfo& store) {
 
 int list(const Words& words) {
   const auto stores = list_stores(words.from);
-  if (!stores) return report(stores.error());
+  if (!stores) return report_about(words.from, stores.error());
   if (words.is_json) {
     Json all = Json::array();
     for (const StoreInfo& s : stores.value())
@@ -67,7 +67,7 @@ int list(const Words& words) {
 
 int usage(const Words& words) {
   const auto bytes = stored_bytes(words.from);
-  if (!bytes) return report(bytes.error());
+  if (!bytes) return report_about(words.from, bytes.error());
   if (words.is_json)
     show_json({{"stored_bytes", bytes.value()}});
   else
@@ -86,10 +86,10 @@ std::string with_name(const std::string& uri, const std::string& name) {
 int remove(const Words& words) {
   if (!words.is_expired_only) {
     const Status removed = remove_store(words.from);
-    return removed ? 0 : report(removed.error());
+    return removed ? 0 : report_about(words.from, removed.error());
   }
   const auto stores = list_stores(words.from);
-  if (!stores) return report(stores.error());
+  if (!stores) return report_about(words.from, stores.error());
   int status = 0;
   for (const StoreInfo& store : stores.value()) {
     if (!store.is_expired) continue;
@@ -102,10 +102,10 @@ int remove(const Words& words) {
 
 int copy(const Words& words, const char* verb) {
   const auto from = open_store(words.from);
-  if (!from) return report(from.error());
+  if (!from) return report_about(words.from, from.error());
   const auto copied = copy_store_to(*from.value(), words.to, words.may_replace,
                                     progress_of(verb, from.value()->size_bytes()));
-  if (!copied) return report(copied.error());
+  if (!copied) return report_about(words.to, copied.error());
   // While nobody else can write the store. Stores without a catalog keep no checksum.
   const Status noted = note_checksum(words.to, copied.value());
   return noted || noted.code() == ENOTSUP ? 0 : report(noted.error());
@@ -126,11 +126,11 @@ std::string noted_checksum(const std::string& uri) {
 
 int verify(const Words& words) {
   const auto store = open_store(words.from);
-  if (!store) return report(store.error());
+  if (!store) return report_about(words.from, store.error());
   std::shared_ptr<Store> other;
   if (!words.to.empty()) {
     auto opened = open_store(words.to);
-    if (!opened) return report(opened.error());
+    if (!opened) return report_about(words.to, opened.error());
     other = opened.value();
   }
   const std::string noted = other == nullptr ? noted_checksum(words.from) : "";

@@ -50,7 +50,7 @@ Error explain_refusal(const std::string& attempted, const std::string& refusal) 
   if (name == "MISSING")
     return {ENOENT, attempted +
                         ": there is no store of that name: `outcore store ls` lists those "
-                        "there are; give a size to create it"};
+                        "there are"};
   if (name == "TAKEN")
     return {EBUSY, attempted + ": " + refusal.substr(7 + first.size()) +
                        " writes it; its lease "
