@@ -135,6 +135,19 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return tell_usage(text, verb);
 }
 
+// CLI11 takes "-1" for the largest number of 64 bits, and cuts what is larger.
+template <typename Number>
+Number whole_number(const std::string& option, const std::string& text) {
+  const char* const end = text.data() + text.size();
+  Number number = 0;
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (parsed.ec == std::errc() && parsed.ptr == end) return number;
+  throw CLI::ValidationError(
+      option, "'" + text + "' is no whole number" +
+                  (parsed.ec == std::errc::result_out_of_range ? " that it takes" : "") +
+                  ": write one of 0 or more, as in 1000");
+}
+
 // CLI11 looks no further than the flag.
 int tell_version(const char* text, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
@@ -180,7 +193,12 @@ CommandSyntax& CommandSyntax::option(std::string_view name, std::string& value,
 
 CommandSyntax& CommandSyntax::option(std::string_view name, unsigned& value,
                                      std::string_view help) {
-  return declared(app_->add_option(std::string(name), value, std::string(help)));
+  const auto parse = [&value, name = std::string(name)](const std::string& text) {
+    value = whole_number<unsigned>(name, text);
+  };
+  return declared(
+             app_->add_option_function<std::string>(std::string(name), parse, std::string(help)))
+      .type("UINT");
 }
 
 CommandSyntax& CommandSyntax::option(std::string_view name, double& value, std::string_view help) {
@@ -209,17 +227,10 @@ CommandSyntax& CommandSyntax::size(std::string_view name, uint64_t& bytes, std::
       .type("SIZE");
 }
 
-// CLI11 takes "-1" for the largest number of 64 bits, and cuts what is larger.
 CommandSyntax& CommandSyntax::number(std::string_view name, uint64_t& value,
                                      std::string_view help) {
   const auto parse = [&value, name = std::string(name)](const std::string& text) {
-    const char* const end = text.data() + text.size();
-    uint64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), end, number);
-    if (parsed.ec != std::errc() || parsed.ptr != end)
-      throw CLI::ValidationError(
-          name, "'" + text + "' is no whole number: write one of 0 or more, as in 1000");
-    value = number;
+    value = whole_number<uint64_t>(name, text);
   };
   return declared(
              app_->add_option_function<std::string>(std::string(name), parse, std::string(help)))
