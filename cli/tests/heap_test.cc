@@ -48,13 +48,15 @@ TEST_F(HeapCommand, TellsEachFindingInALine) {
   Outcome outcome = run_heap("check " + heap_path);
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.out,
-            "copy 1 of the header is damaged\n"
-            "the heap was not closed: its objects may hold anything\n");
+            "copy 1 of the header is damaged: the other copy is used, and nothing is lost\n");
   EXPECT_EQ(run_heap("info " + heap_path).status, 0);
   scene::write_file(heap_path, std::vector<char>(10000, 'x'));
   outcome = run_heap("check " + heap_path);
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.out.find("no persistent heap"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(outcome.err.starts_with("outcore: check the heap ")) << outcome.err;
+  EXPECT_NE(outcome.err.find("no persistent heap"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("create()"), std::string::npos) << outcome.err;
   EXPECT_EQ(run_heap("info " + heap_path).status, 1);
 }
 
@@ -63,6 +65,9 @@ TEST_F(HeapCommand, SaysWhatItCannotDo) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.err.rfind("outcore: ", 0), 0u) << outcome.err;
   EXPECT_EQ(outcome.error_lines(), 1u);
+  EXPECT_NE(outcome.err.find("check the path, or create it first"), std::string::npos);
+  EXPECT_EQ(run_heap("check nosuch://x").status, 2);
+  EXPECT_EQ(run_heap("check " + dir()).status, 1);
   EXPECT_EQ(run_heap("").status, 2);
   EXPECT_EQ(run_heap("check").status, 2);
   EXPECT_EQ(run_heap("mend " + heap_path).status, 2);

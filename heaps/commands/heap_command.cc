@@ -34,7 +34,7 @@ std::string readable(const std::string& type) {
 
 int check(const Words& words) {
   const auto findings = persistent_heap_check(words.heap);
-  if (!findings) return report({EIO, findings.message()});
+  if (!findings) return report_about(words.heap, findings.error());
   if (words.is_json)
     show_json({{"heap", words.heap}, {"findings", findings.value()}});
   else if (findings->empty())
@@ -81,7 +81,7 @@ void print(const PersistentHeapInfo& info) {
 
 int tell(const Words& words) {
   const auto info = persistent_heap_info(words.heap);
-  if (!info) return report({EIO, info.message()});
+  if (!info) return report_about(words.heap, info.error());
   if (words.is_json)
     show_json(to_json(info.value()));
   else

@@ -79,10 +79,7 @@ Result<std::vector<std::string>> persistent_heap_check(const std::string& uri) {
   if (!place) return place.error();
   Store& store = *place->store;
   Result<Headers> headers = heap::persistent::read_headers(store, "check the heap " + uri);
-  if (!headers) {
-    if (headers.code() != EINVAL) return headers.error();
-    return std::vector<std::string>{headers.message()};
-  }
+  if (!headers) return headers.error();
   Findings findings;
   for (const std::string& line : headers->findings) findings.add(line);
   const Header& header = headers->intact.front();

@@ -45,8 +45,8 @@ Result<Headers> decode_headers(std::span<const std::byte> bytes, const std::stri
     const bool is_named = is_there && std::memcmp(h.magic, kHeaderMagic, sizeof h.magic) == 0;
     has_magic = has_magic || is_named;
     const std::string which = std::string("copy ") + (copy == 0 ? "1" : "2") + " of the header ";
+    // A damaged copy can say any format.
     if (!is_named || h.checksum != checksum_of(h)) {
-      if (is_named && h.format > kFormat) newer = h.format;
       found.findings.push_back(which + "is damaged");
     } else if (h.format > kFormat) {
       newer = h.format;
@@ -60,8 +60,7 @@ Result<Headers> decode_headers(std::span<const std::byte> bytes, const std::stri
     return Error{ENOTSUP, what + ": it has format " + std::to_string(newer) +
                               ", this Outcore knows formats up to " + std::to_string(kFormat) +
                               ": use a newer Outcore"};
-  if (!has_magic)
-    return Error{EINVAL, what + ": it is no persistent heap: name a file that create() made"};
+  if (!has_magic) return Error{EINVAL, what + ": it is no persistent heap: name the file of one"};
   if (found.intact.empty())
     return Error{EINVAL, what + ": both copies of its header are damaged: restore it from a copy"};
   if (found.intact.size() == 2) {
@@ -71,6 +70,10 @@ Result<Headers> decode_headers(std::span<const std::byte> bytes, const std::stri
     else if (a.state == static_cast<uint32_t>(State::kConsistent))
       found.is_consistent = true;
     if (b.sequence > a.sequence) std::swap(found.intact[0], found.intact[1]);
+  } else if (newer == 0 && found.intact[0].state == static_cast<uint32_t>(State::kConsistent)) {
+    // Both copies say "open" durably before anything is changed, so this one is of a close.
+    found.is_consistent = true;
+    found.findings.back() += ": the other copy is used, and nothing is lost";
   }
   return found;
 }

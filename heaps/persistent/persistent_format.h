@@ -82,7 +82,8 @@ std::vector<std::byte> encode(Header header);
 // What the two copies say together.
 struct Headers {
   std::vector<Header> intact;  // the newest first
-  bool is_consistent = false;  // both are intact and equal, and say that the heap was closed
+  // Those that are intact say that the heap was closed, and are equal.
+  bool is_consistent = false;
   std::vector<std::string> findings;
 };
 // Errors: EINVAL (not a persistent heap, or damaged), ENOTSUP (a newer format). The messages begin
