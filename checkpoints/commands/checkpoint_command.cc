@@ -30,6 +30,9 @@ struct Words {
   }
 };
 
+// What is wrong with a thing that is named is a failure; with its name, a mistake of usage.
+int refuse(const Words& words, const Error& error) { return report_about(words.uri(), error); }
+
 std::string time_text(int64_t time_s) {
   const auto seconds = static_cast<time_t>(time_s);
   std::tm parts{};
@@ -41,7 +44,7 @@ std::string time_text(int64_t time_s) {
 
 int list(const Words& words) {
   const auto all = list_checkpoints(words.uri());
-  if (!all) return report(all.error());
+  if (!all) return refuse(words, all.error());
   if (words.is_json) {
     Json told = Json::array();
     for (const CheckpointInfo& c : all.value())
@@ -65,35 +68,40 @@ int list(const Words& words) {
 
 int make(const Words& words) {
   const auto made = make_checkpoint(words.uri(), words.name, words.comment);
-  return made ? 0 : report(made.error());
+  if (made) return 0;
+  return words.name.empty() ? report(made.error()) : refuse(words, made.error());
 }
 
-int done(const Status& status) { return status ? 0 : report(status.error()); }
+int done(const Words& words, const Status& status) {
+  return status ? 0 : refuse(words, status.error());
+}
 
-int remove(const Words& words) { return done(remove_checkpoints(words.uri(), words.names)); }
+int remove(const Words& words) { return done(words, remove_checkpoints(words.uri(), words.names)); }
 
 int rename(const Words& words) {
-  return done(rename_checkpoint(words.uri(), words.name, words.to));
+  const Status renamed = rename_checkpoint(words.uri(), words.name, words.to);
+  return words.to.empty() && !renamed ? report(renamed.error()) : done(words, renamed);
 }
 
 int prune(const Words& words) {
   const auto all = list_checkpoints(words.uri());
-  if (!all) return report(all.error());
+  if (!all) return refuse(words, all.error());
   const auto names = choose_to_prune(all.value(), words.kept);
   if (!names) return report(names.error());
   if (!words.is_dry_run && !names->empty())
     if (Status removed = remove_checkpoints(words.uri(), names.value()); !removed)
-      return report(removed.error());
+      return refuse(words, removed.error());
   for (const std::string& name : names.value())
     std::printf("%s %s\n", words.is_dry_run ? "would remove" : "removed", one_line(name).c_str());
   return 0;
 }
 
-int go_back(const Words& words) { return done(roll_back(words.uri(), words.name)); }
+int go_back(const Words& words) { return done(words, roll_back(words.uri(), words.name)); }
 
 int verify(const Words& words) {
+  const std::string note = find_torn_end(words.uri());  // before the pool is opened
   const auto damaged = verify_checkpoints(words.uri());
-  if (!damaged) return report(damaged.error());
+  if (!damaged) return refuse(words, damaged.error());
   if (words.is_json) {
     Json told = Json::array();
     for (const DamagedChunk& d : damaged.value())
@@ -101,46 +109,61 @@ int verify(const Words& words) {
                       {"checkpoint", d.checkpoint},
                       {"offset", d.offset},
                       {"why", d.why}});
-    show_json({{"damaged", told}});
+    Json all = {{"damaged", told}};
+    if (!note.empty()) all["note"] = note;
+    show_json(all);
   } else {
+    if (!note.empty()) std::printf("note: %s\n", one_line(note).c_str());
     for (const DamagedChunk& d : damaged.value())
       std::printf("%s of %s: damaged at byte %llu: %s\n", one_line(d.object).c_str(),
                   d.checkpoint.empty() ? "the last commit" : one_line(d.checkpoint).c_str(),
                   static_cast<unsigned long long>(d.offset), one_line(d.why).c_str());
-    if (damaged->empty()) std::printf("%s: all is as it was written\n", words.pool.c_str());
+    if (damaged->empty())
+      std::printf("%s: all %sis as it was written\n", words.pool.c_str(),
+                  note.empty() ? "" : "that is there ");
   }
   return damaged->empty() ? 0 : kFailed;
 }
 
-// The only object, if none is named.
-Result<std::string> object_of(const Words& words) {
+// The only object, if none is named. Otherwise says why it cannot be known, and sets the status.
+std::string object_of(const Words& words, int* status) {
   if (!words.object.empty()) return words.object;
   const auto objects = list_objects(words.uri(), words.name);
-  if (!objects) return objects.error();
+  if (!objects) return *status = refuse(words, objects.error()), "";
   if (objects->size() == 1) return objects->front().name;
   std::string names;
   for (const CheckpointObject& o : objects.value())
     names += (names.empty() ? "" : ", ") + one_line(o.name);
-  return Error{EINVAL, "take an object of '" + one_line(words.name) + "': it has " +
-                           (names.empty() ? "no object"
-                                          : "the objects " + names + ": name one by --object")};
+  const std::string attempted = "take an object of '" + one_line(words.name) + "': it has ";
+  *status = report(
+      names.empty() ? Error{ENOENT, attempted + "none: take another checkpoint"}
+                    : Error{EINVAL, attempted + "the objects " + names + ": name one by --object"});
+  return {};
 }
 
 int export_to(const Words& words) {
-  const auto object = object_of(words);
-  if (!object) return report(object.error());
-  const auto uri = uri_of_checkpoint(words.uri(), words.name, object.value());
-  if (!uri) return report(uri.error());
+  int status = 0;
+  const std::string object = object_of(words, &status);
+  if (status != 0) return status;
+  const auto uri = uri_of_checkpoint(words.uri(), words.name, object);
+  if (!uri) return refuse(words, uri.error());
   const auto from = open_store(uri.value());
-  if (!from) return report(from.error());
+  if (!from) return refuse(words, from.error());
   const auto copied = copy_store_to(*from.value(), words.to, words.may_replace, [](uint64_t) {});
-  return copied ? 0 : report(copied.error());
+  if (copied) return 0;
+  const bool is_damaged = copied.code() == EIO && copied.message().starts_with("read ");
+  if (!is_damaged) return report_about(words.to, copied.error());
+  return report(
+      {EIO, "export '" + one_line(words.name) + "' of " + words.pool +
+                ": it is damaged there: " + copied.message() +
+                "; `outcore checkpoint verify` tells which are whole; or restore a copy"});
 }
 
 int clone(const Words& words) {
-  const auto object = object_of(words);
-  if (!object) return report(object.error());
-  return done(clone_checkpoint(words.uri(), words.name, object.value(), words.to));
+  int status = 0;
+  const std::string object = object_of(words, &status);
+  if (status != 0) return status;
+  return done(words, clone_checkpoint(words.uri(), words.name, object, words.to));
 }
 
 CommandSyntax& add(CommandSyntax& parent, const char* name, const char* help,

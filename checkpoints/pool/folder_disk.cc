@@ -90,8 +90,7 @@ Result<std::unique_ptr<File>> FolderDisk::open(const std::string& file, Mode mod
       [&] { return os::above_standard(::openat(folder_fd_, file.c_str(), flags, 0666)); });
   const std::string path = path_ + "/" + file;
   if (fd < 0)
-    return base::system_error(fd, "open " + path,
-                              fd == -EACCES ? "get permission, or open it with at=" : "");
+    return base::system_error(fd, "open " + path, fd == -EACCES ? "get permission for it" : "");
   if (is_heap) return make_heap(fd, mode != Mode::kRead, path);
   return std::unique_ptr<File>(new PlainFile(fd));
 }

@@ -67,7 +67,8 @@ Status FolderDisk::lock_writer() {
   const std::string attempted = "open " + path_ + " to write";
   lock_fd_ = os::open_to_lock(folder_fd_, "lock", O_RDWR | O_CREAT, 0666);
   if (lock_fd_ < 0)
-    return base::system_error(-lock_fd_, attempted, "get write permission, or open it with at=");
+    return base::system_error(-lock_fd_, attempted,
+                              "get write permission; checkpoints can be read without");
   generation_ = os::process_generation();
   if (const int error = os::lock_bytes(lock_fd_, F_WRLCK, 0, 0); error != 0) {
     if (error != -EAGAIN) return base::system_error(-error, attempted + ": lock");
@@ -75,7 +76,7 @@ Status FolderDisk::lock_writer() {
     const ssize_t got = ::pread(lock_fd_, who, sizeof who - 1, 0);
     const std::string text = got > 0 ? std::string(who, std::strcspn(who, "\n")) : "another";
     return Error{EBUSY, attempted + ": " + text +
-                            " writes it: end that first, or open a checkpoint with at="};
+                            " writes it: end that first; checkpoints can be read meanwhile"};
   }
   char host[64] = {};
   ::gethostname(host, sizeof host - 1);

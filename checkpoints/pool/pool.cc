@@ -40,22 +40,39 @@ int write_end_again(File& file, const Loaded& loaded) {
   return file.size_bytes() > loaded.end ? file.write(loaded.end, none) : 0;
 }
 
+// Whether the data file is long enough for the state. Only reading tells whether its bytes are
+// right.
+bool has_all_blocks(const State& state, uint64_t data_bytes) {
+  bool has_all = true;
+  for (const auto& [id, object] : state.objects)
+    object.map->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
+      has_all = has_all && (uint64_t{entry.block} + 1) * state.chunk_bytes <= data_bytes;
+    });
+  return has_all;
+}
+
 // Explains the damage, and what can still be read.
 Error explain(Disk& disk, const Error& damage) {
   std::string names;
+  const auto data = disk.open(kData, Disk::Mode::kRead, true);
+  const uint64_t data_bytes = data ? data.value()->size_bytes() : 0;
   const auto numbers = list_journals(disk);
   std::set<std::string> seen;
   for (size_t i = numbers ? numbers->size() : 0; i-- > 0;) {
     const auto loaded = load_journal(disk, numbers.value()[i]);
     if (!loaded || !loaded->has_base) continue;
-    for (const Checkpoint& checkpoint : loaded->state.checkpoints)
-      if (seen.insert(checkpoint.name).second && load_commit(disk, checkpoint.number))
+    for (const Checkpoint& checkpoint : loaded->state.checkpoints) {
+      if (!seen.insert(checkpoint.name).second) continue;
+      const auto state = load_commit(disk, checkpoint.number);
+      if (state && has_all_blocks(state.value(), data_bytes))
         names += (names.empty() ? "'" : ", '") + checkpoint.name + "'";
+    }
     break;
   }
   return {damage.code, "open " + disk.name() + ": " + damage.message +
                            (names.empty() ? ": no checkpoint can be read: restore a copy"
-                                          : ": still readable with at=: " + names)};
+                                          : ": still readable are the checkpoints " + names +
+                                                ": export them, or restore a copy")};
 }
 
 }  // namespace
@@ -200,23 +217,24 @@ Status Pool::adopt(Loaded& loaded) {
 }
 
 Status Pool::adopt_blocks(const State& state) {
-  const auto wrong = [this](const std::string& what) {
-    return explain(*disk_, Error{EIO, "its last journal is damaged: " + what});
-  };
+  const auto wrong = [this](const std::string& what) { return explain(*disk_, Error{EIO, what}); };
   uint32_t bad_block = 0;
   for (const auto& [id, object] : state.objects)
     object.map->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
       if (!heap_->mark_used(entry.block)) bad_block = entry.block;
     });
   if (bad_block != 0)
-    return wrong("block " + std::to_string(bad_block) +
-                 " is used twice, or data is shorter than it must be");
+    return wrong(
+        bad_block < heap_->capacity()
+            ? "its last journal is damaged: block " + std::to_string(bad_block) + " is used twice"
+            : "data was cut short: the last commit needs block " + std::to_string(bad_block) +
+                  ", and it has " + std::to_string(heap_->capacity()));
   const auto graves = needed_graves(state, holds());
   if (!graves) return base::system_error(graves.code(), "open " + folder_);
   for (const Grave& grave : graves.value())
     if (!heap_->adopt_grave(grave))
-      return wrong("a checkpoint needs block " + std::to_string(grave.block) +
-                   ", and data is shorter than it must be");
+      return wrong("its last journal is damaged, or data was cut short: a checkpoint needs block " +
+                   std::to_string(grave.block));
   return {};
 }
 

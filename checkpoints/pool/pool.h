@@ -152,6 +152,8 @@ class Pool {
   // Reads every chunk that a checkpoint or the last commit refers to, each block once, and returns
   // at most `bad_max` bad ones. Errors: those that keep it from reading.
   Result<std::vector<BadChunk>> verify(size_t bad_max = 1000);
+  // The same of one checkpoint.
+  Result<std::vector<BadChunk>> verify_checkpoint(const std::string& name, size_t bad_max);
   Usage usage() const;
   uint32_t chunk_bytes() const { return chunk_bytes_; }
   uint32_t last_commit() const;

@@ -10,7 +10,7 @@ namespace outcore::versioned {
 namespace {
 
 Error no_such(const std::string& attempted) {
-  return {ENOENT, attempted + ": there is none of this name"};
+  return {ENOENT, attempted + ": there is none of this name: `outcore checkpoint ls` lists them"};
 }
 
 }  // namespace

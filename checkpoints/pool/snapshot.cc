@@ -35,7 +35,10 @@ Result<Newest> look_up(Disk& disk, const std::string& at) {
     if (!loaded) return loaded.error();
     if (!loaded->damage) newest.remark = loaded->damage.message();
     // Behind damage it is unknown what the last commit is; a checkpoint can still be found.
-    if (!loaded->damage && at.empty()) return loaded->damage.error();
+    if (!loaded->damage && at.empty())
+      return Error{EIO, attempted(disk, at) + ": " + newest.remark +
+                            ": `outcore checkpoint verify` tells what can still be read; or "
+                            "restore a copy"};
     if (!loaded->has_base) continue;
     newest.commit = loaded->state.commit;
     if (at.empty()) return newest;
@@ -46,7 +49,8 @@ Result<Newest> look_up(Disk& disk, const std::string& at) {
     if (newest.remark.empty()) break;
   }
   return Error{ENOENT, attempted(disk, at) + ": there is none of this name" +
-                           (newest.remark.empty() ? "" : "; " + newest.remark)};
+                           (newest.remark.empty() ? ": `outcore checkpoint ls` lists them"
+                                                  : "; " + newest.remark + ": restore a copy")};
 }
 
 }  // namespace

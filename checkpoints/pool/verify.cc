@@ -109,6 +109,15 @@ Result<std::vector<BadChunk>> Pool::verify(size_t bad_max) {
   return std::move(verification.bad());
 }
 
+Result<std::vector<BadChunk>> Pool::verify_checkpoint(const std::string& name, size_t bad_max) {
+  Verification verification(bad_max);
+  if (!verification.open()) return base::system_error(ENOMEM, "verify " + folder_);
+  const auto snapshot = open_at(name);
+  if (!snapshot) return snapshot.error();
+  verification.look_through(*snapshot.value(), name);
+  return std::move(verification.bad());
+}
+
 Usage Pool::usage() const {
   const std::lock_guard guard(mutex_);
   Usage usage;

@@ -71,7 +71,9 @@ Result<versioned::State> newest_state(const std::string& text) {
       if (!loaded) {
         last = loaded.error();
       } else if (!loaded->damage) {
-        last = loaded->damage.error();
+        last = {EIO, "list the checkpoints of " + uri->path + ": " + loaded->damage.message() +
+                         ": `outcore checkpoint verify` tells what can still be read; or restore "
+                         "a copy"};
         break;
       } else if (loaded->has_base) {
         return std::move(loaded->state);
@@ -231,7 +233,17 @@ Status roll_back(const std::string& uri, const std::string& name) {
     return catalog ? catalog->roll_back(name) : catalog.status();
   }
   const auto pool = pool_of(uri);
-  return pool ? pool.value()->roll_back(name) : Status(pool.error());
+  if (!pool) return pool.error();
+  // What it rolls back to takes the place of what may be whole.
+  const auto bad = pool.value()->verify_checkpoint(name, 1);
+  if (!bad) return bad.error();
+  if (bad->empty()) return pool.value()->roll_back(name);
+  const versioned::BadChunk& first = bad->front();
+  return Error{EIO, "go back to the checkpoint '" + name + "' of " + uri + ": its object '" +
+                        first.object + "' is damaged at byte " +
+                        std::to_string(first.chunk * pool.value()->chunk_bytes()) +
+                        ": nothing was changed: take one that `outcore checkpoint verify` finds "
+                        "whole, or restore a copy"};
 }
 
 Status clone_checkpoint(const std::string& uri, const std::string& name, const std::string& object,
@@ -282,6 +294,23 @@ Result<std::vector<DamagedChunk>> verify_checkpoints(const std::string& uri) {
     damaged.push_back(
         {bad.object, bad.checkpoint, bad.chunk * pool.value()->chunk_bytes(), bad.why});
   return damaged;
+}
+
+// A loss of power leaves the same as somebody who cuts the file: the beginning of a record may
+// reach the disk before the size that the file has with it.
+std::string find_torn_end(const std::string& text) {
+  const auto uri = pool_uri(text);
+  if (!uri || is_of_snapshots(text)) return {};
+  auto disk = VersionedDisk::open(uri->path, false, store::DirectMode::kAuto, {});
+  if (!disk) return {};
+  const auto numbers = versioned::list_journals(*disk.value());
+  if (!numbers || numbers->empty()) return {};
+  const auto loaded = versioned::load_journal(*disk.value(), numbers->back());
+  if (!loaded || !loaded->damage || !loaded->is_torn) return {};
+  return uri->path + "/" + versioned::journal_name(numbers->back()) + " ends early, at byte " +
+         std::to_string(loaded->end) +
+         ", within a record: its writer was stopped, or the file was cut short; if a checkpoint is "
+         "missing (`outcore checkpoint ls`), restore a copy";
 }
 
 Result<std::string> uri_of_checkpoint(const std::string& uri, const std::string& checkpoint,

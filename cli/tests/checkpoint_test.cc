@@ -126,6 +126,63 @@ TEST_F(CheckpointCommand, FindsWhatIsDamaged) {
   EXPECT_EQ(run("store verify 'versioned:" + pool() + "?object=a' " + path("second")).status, 0);
 }
 
+TEST_F(CheckpointCommand, RollsBackToNothingThatIsDamaged) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " one").status, 0);
+  ASSERT_EQ(put("second", "a").status, 0);
+  std::fstream data(pool() + "/data", std::ios::binary | std::ios::in | std::ios::out);
+  std::string all((std::istreambuf_iterator<char>(data)), std::istreambuf_iterator<char>());
+  data.clear();
+  data.seekp(static_cast<std::streamoff>(all.find("aaaa"))).put('!');
+  data.close();
+  const Outcome refused = checkpoint("rollback " + pool() + " one");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_EQ(refused.error_lines(), 1u) << refused.err;
+  EXPECT_NE(refused.err.find("outcore checkpoint verify"), std::string::npos) << refused.err;
+  EXPECT_EQ(run("store verify 'versioned:" + pool() + "?object=a' " + path("second")).status, 0);
+  const Outcome exported = checkpoint("export " + pool() + " one " + path("out"));
+  EXPECT_NE(exported.err.find("it is damaged there"), std::string::npos) << exported.err;
+}
+
+TEST_F(CheckpointCommand, PromisesOfAPoolThatWasCutOnlyWhatItHas) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " one").status, 0);
+  ASSERT_EQ(put("second", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " two").status, 0);
+  const std::string data = pool() + "/data";
+  const uint64_t size = std::filesystem::file_size(data);
+  // The blocks of 'one' lie first.
+  std::filesystem::resize_file(data, 400'000);
+  ASSERT_GT(size, 600'000U);
+  Outcome outcome = checkpoint("verify " + pool());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("still readable are the checkpoints 'one':"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(outcome.err.find("at="), std::string::npos) << outcome.err;
+  EXPECT_EQ(checkpoint("export " + pool() + " one " + path("out")).status, 0);
+  std::filesystem::resize_file(data, 100'000);
+  outcome = checkpoint("verify " + pool());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("no checkpoint can be read"), std::string::npos) << outcome.err;
+}
+
+// The same is found after a loss of power, so it is no error.
+TEST_F(CheckpointCommand, NotesAJournalThatEndsWithinARecord) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " one").status, 0);
+  EXPECT_EQ(checkpoint("verify " + pool()).out, pool() + ": all is as it was written\n");
+  const std::string journal = pool() + "/journal.000001";
+  std::ifstream file(journal, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  const size_t end = bytes.find_last_not_of('\0') + 1;  // within the last record
+  std::filesystem::resize_file(journal, end - 8);
+  const Outcome outcome = checkpoint("verify " + pool());
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.out.find("note: " + journal + " ends early, at byte "), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("all that is there is as it was written"), std::string::npos);
+}
+
 TEST_F(CheckpointCommand, ReplacesAFileAsAWhole) {
   ASSERT_EQ(put("first", "a").status, 0);
   EXPECT_EQ(checkpoint("make " + pool() + " one").status, 0);
@@ -159,6 +216,21 @@ TEST_F(CheckpointCommand, SaysWhatIsWrongInOneLine) {
     EXPECT_EQ(outcome.error_lines(), 1u) << words << ": " << outcome.err;
   }
   EXPECT_FALSE(std::filesystem::exists("/nowhere"));
+  // What is wrong with a thing is a failure, with its name a mistake of usage.
+  EXPECT_EQ(checkpoint("ls redis://127.0.0.1:1/a").status, 1);
+  EXPECT_EQ(checkpoint("ls " + dir()).status, 1);
+  EXPECT_EQ(checkpoint("ls nosuch://x").status, 2);
+  ASSERT_EQ(put("first", "a").status, 0);
+  for (const char* words : {"rm %s x", "mv %s x y", "rollback %s x", "export %s x y"}) {
+    std::string text = words;
+    const Outcome outcome = checkpoint(text.replace(text.find('%'), 2, pool()));
+    EXPECT_EQ(outcome.status, 1) << words;
+    EXPECT_NE(outcome.err.find("outcore checkpoint ls"), std::string::npos) << outcome.err;
+  }
+  const Outcome prune = checkpoint("prune " + pool() + " --last -1");
+  EXPECT_EQ(prune.status, 2);
+  EXPECT_NE(prune.err.find("--last: '-1' is no whole number: write one"), std::string::npos)
+      << prune.err;
 }
 
 CheckpointInfo made(uint32_t number, int64_t hour) {

@@ -53,9 +53,10 @@ Status rename_checkpoint(const std::string& uri, const std::string& from, const 
 // (images: use remove_store()).
 Status remove_object(const std::string& uri, const std::string& object);
 
-// Restores all objects from the checkpoint, durably; later checkpoints stay. REQUIRES: no region of
-// this process is on the pool, because its pages would be out of date. Images: if it is
-// interrupted, none of them opens until it has been repeated to the end.
+// Restores all objects from the checkpoint, durably; later checkpoints stay. In a pool, all of the
+// checkpoint is read first. REQUIRES: no region of this process is on the pool, because its pages
+// would be out of date. Images: if it is interrupted, none of them opens until it has been repeated
+// to the end. Errors: ENOENT; EIO (the checkpoint is damaged: nothing was changed).
 Status roll_back(const std::string& uri, const std::string& name);
 
 // Creates an image with the bytes of the object at the checkpoint; the two share space as long as
@@ -84,6 +85,10 @@ struct DamagedChunk {
 // Reads each chunk that a checkpoint or the last commit refers to, once. Empty: no damage. Reports
 // at most 1000 chunks. Errors: as list_checkpoints(), EBUSY.
 Result<std::vector<DamagedChunk>> verify_checkpoints(const std::string& uri);
+// Whether the newest journal of a pool ends within a record, as after a crash or when the file was
+// cut short: where; empty: it does not, or cannot be read. verify_checkpoints(), and whoever else
+// opens the pool to write, takes that part of a record away: ask before.
+std::string find_torn_end(const std::string& uri);
 
 // The URI of an object in a checkpoint, for open_store(). Errors: as list_checkpoints().
 Result<std::string> uri_of_checkpoint(const std::string& uri, const std::string& checkpoint,
