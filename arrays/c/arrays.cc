@@ -159,7 +159,8 @@ int oc_arrays_verify(const oc_arrays* arrays, const char* name, uint64_t* damage
   return on_arrays("oc_arrays_verify", arrays, [&](const Arrays& all) {
     std::string first;
     const auto found = all.verify(name == nullptr ? "" : name, [&](const ArrayDamage& damage) {
-      if (first.empty()) first = "'" + damage.array + "' is damaged: " + damage.where;
+      const std::string what = damage.array.empty() ? all.uri() : "'" + damage.array + "'";
+      if (first.empty()) first = what + " is damaged: " + damage.where;
     });
     if (!found) return fail(found.code(), "oc_arrays_verify: " + found.message());
     if (damages != nullptr) *damages = found->damages;

@@ -111,6 +111,9 @@ struct Arrays::Impl {
   Status close_sums(Entry* entry);
   Result<uint64_t> sum_of_block(const Entry& entry, uint64_t block) const;
 
+  // verify.cc: as Catalog::find_header_damage(). REQUIRES: a CatalogLock.
+  Result<std::string> header_damage() const;
+
   // arrays_tiles.cc: the last dimension of boxes, shapes and tiles varies fastest.
   Status write_tiles(const Entry& entry, const std::byte* from, const Dims& at,
                      const Dims& box) const;

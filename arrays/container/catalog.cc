@@ -15,22 +15,10 @@
 namespace outcore::arrays {
 namespace {
 
-constexpr char kMagic[8] = {'O', 'U', 'T', 'C', 'A', 'R', 'R', '\n'};
-constexpr uint32_t kVersion = 1;
 constexpr uint64_t kPage = base::kSystemPage;
-constexpr uint64_t kFirstJournalAt = 2 * kPage, kFirstJournalBytes = 62 * kPage;  // to 256 KiB
-constexpr uint32_t kRecordMagic = 0x524a434f;                                     // "OCJR"
+constexpr uint64_t kNewBytes = kFirstJournalAt + kFirstJournalBytes;  // of a new container
+constexpr uint32_t kRecordMagic = 0x524a434f;                         // "OCJR"
 constexpr uint32_t kDurableMagic = 0x444a434f;  // "OCJD": everything before it has reached the disk
-
-// At the beginning of a header page. Little-endian, like the whole catalog.
-struct HeaderPage {
-  char magic[8];
-  uint32_t version;
-  uint32_t unused;
-  uint64_t generation, offset, size_bytes;
-  uint64_t sum;  // of the fields before it
-};
-static_assert(sizeof(HeaderPage) == 48);
 
 struct RecordHead {
   uint32_t magic;
@@ -38,8 +26,6 @@ struct RecordHead {
   uint64_t sum;         // of the record, its place and the generation
 };
 static_assert(sizeof(RecordHead) == 16);
-
-uint64_t sum_of(const HeaderPage& page) { return XXH3_64bits(&page, offsetof(HeaderPage, sum)); }
 
 uint64_t record_sum(std::span<const uint8_t> record, uint64_t offset, uint64_t generation) {
   return XXH3_64bits_withSeed(record.data(), record.size(),
@@ -85,10 +71,10 @@ namespace {
 // of the first one.
 bool is_nearly_ours(std::span<const char> first) {
   for (const uint64_t at : {uint64_t{0}, kPage}) {
-    if (at + sizeof kMagic > first.size()) continue;
+    if (at + sizeof kContainerMagic > first.size()) continue;
     size_t same = 0;
-    for (size_t i = 0; i < sizeof kMagic; ++i) same += first[at + i] == kMagic[i];
-    if (same > sizeof kMagic / 2) return true;
+    for (size_t i = 0; i < sizeof kContainerMagic; ++i) same += first[at + i] == kContainerMagic[i];
+    if (same > sizeof kContainerMagic / 2) return true;
   }
   RecordHead head;
   if (first.size() < kFirstJournalAt + sizeof head) return false;
@@ -108,13 +94,14 @@ Error Catalog::damaged(const std::string& what) const {
 
 Status Catalog::look() const {
   const uint64_t size = storage_.size_bytes();
-  const Error nothing{ENOENT, storage_.uri() + " is empty"};
+  const Error nothing{ENOENT,
+                      storage_.uri() + " is empty: store arrays in it first, or name another"};
   if (size == 0) return nothing;
-  constexpr uint64_t kNewBytes = kFirstJournalAt + kFirstJournalBytes;
   std::vector<char> first(std::min(size, kNewBytes));
   if (Status s = storage_.read(0, std::as_writable_bytes(std::span(first))); !s) return s;
   for (const uint64_t at : {uint64_t{0}, kPage})
-    if (at + kPage <= first.size() && std::memcmp(&first[at], kMagic, sizeof kMagic) == 0)
+    if (at + kPage <= first.size() &&
+        std::memcmp(&first[at], kContainerMagic, sizeof kContainerMagic) == 0)
       return {};
   if (is_nearly_ours(first)) return damaged("its first bytes are not those of a container");
   // Zeros: a new store, or one whose creator died. A file of zeros belongs to somebody else.
@@ -126,43 +113,14 @@ Status Catalog::look() const {
                            "arrays import)"};
 }
 
-Result<Catalog::Header> Catalog::read_header() const {
-  Header best;
-  bool is_ours = false;
-  for (const uint64_t at : {uint64_t{0}, kPage}) {
-    HeaderPage page{};
-    if (at + sizeof page > storage_.size_bytes()) continue;
-    if (Status s = storage_.read(at, std::as_writable_bytes(std::span(&page, 1))); !s)
-      return s.error();
-    if (std::memcmp(page.magic, kMagic, sizeof kMagic) != 0) continue;
-    is_ours = true;
-    if (page.sum != sum_of(page)) continue;  // torn: the other page is valid
-    if (page.version > kVersion)
-      return Error{EINVAL, storage_.uri() + " has version " + std::to_string(page.version) +
-                               " of the format, newer than this Outcore's " +
-                               std::to_string(kVersion) + ": take a newer one"};
-    if (page.generation > best.generation) best = {page.generation, page.offset, page.size_bytes};
-  }
-  if (best.generation != 0) return best;
-  if (is_ours) return damaged("no header page is whole");
-  return look().error();
+Result<JournalHeader> Catalog::read_header() const {
+  auto header = pages_.read();
+  if (header.code() == ENODATA) return look().error();
+  if (header.code() == EBADMSG) return damaged(header.message());
+  return header;
 }
 
-Status Catalog::write_header(const Header& header) {
-  OC_ASSERT(header.generation != 0 && header.offset % kPage == 0);
-  std::vector<std::byte> bytes(kPage);
-  HeaderPage page{};
-  std::memcpy(page.magic, kMagic, sizeof kMagic);
-  page.version = kVersion;
-  page.generation = header.generation;
-  page.offset = header.offset;
-  page.size_bytes = header.size_bytes;
-  page.sum = sum_of(page);
-  std::memcpy(bytes.data(), &page, sizeof page);
-  return storage_.write(header.generation % 2 * kPage, bytes);
-}
-
-Status Catalog::create() {
+Status Catalog::create(const Change& first) {
   entries_.clear();
   attributes_.clear();
   session_ = {};
@@ -175,7 +133,8 @@ Status Catalog::create() {
     if (Status s = storage_.write(at, nothing); !s) return s;
   header_ = {1, kFirstJournalAt, kFirstJournalBytes};
   end_ = header_.offset;
-  if (Status s = write_header(header_); !s) return s;
+  if (Status s = pages_.write(header_, {}); !s) return s;
+  if (Status s = append(first, false); !s) return s;
   return storage_.sync();
 }
 
@@ -194,6 +153,7 @@ Status Catalog::load() {
     return damaged("it ends before its catalog does, at byte " +
                    std::to_string(storage_.size_bytes()));
   if (Status s = read_records(); !s) return s;
+  if (Status s = check_mark(); !s) return s;
   if (Status s = check_end(); !s) return s;
   if (Status s = check_extents(); !s) return s;
   for (const auto& [id, entry] : entries_)
@@ -201,6 +161,24 @@ Status Catalog::load() {
         entry.offset + entry.size_bytes > storage_.size_bytes())
       return damaged("it has " + std::to_string(storage_.size_bytes()) + " bytes, and '" +
                      entry.name + "' ends at " + std::to_string(entry.offset + entry.size_bytes));
+  return {};
+}
+
+// Records that have reached the disk, by the mark of the header page, must be there. So must the
+// first one as soon as a byte behind the first journal was used.
+Status Catalog::check_mark() const {
+  const auto found = pages_.read_mark(header_);
+  if (!found) return found.status();
+  const std::optional<JournalMark>& mark = found->mark;
+  if (found->is_lost) return damaged("the mark of its header page, which says where it ends");
+  // Where a reader does not keep a writer from going on, it may have read the other page before.
+  if (mark && mark->is_replaced && storage_.knows_readers())
+    return damaged("the header page of its last journal");
+  if (mark && end_ < header_.offset + mark->durable_bytes)
+    return damaged("its record at " + std::to_string(end_));
+  const bool is_used = storage_.ends_where_used() && storage_.size_bytes() > kNewBytes;
+  if (end_ == header_.offset && (found->has_traces || is_used))
+    return damaged("its first record, at " + std::to_string(end_));
   return {};
 }
 
@@ -259,7 +237,14 @@ Status Catalog::clean() {
     if (Status s = storage_.write(at, bytes); !s) return s;
     is_dirty = true;
   }
+  if (Status s = pages_.mend(header_); !s) return s;
   return is_dirty ? storage_.sync() : Status();
+}
+
+Result<std::string> Catalog::find_header_damage() const {
+  const auto header = read_header();  // a reader's own may be of an earlier journal by now
+  if (!header) return header.error();
+  return pages_.find_damage(header.value());
 }
 
 Status Catalog::refresh() {
@@ -300,7 +285,7 @@ void Catalog::apply(const Change& change) {
   if (change.has_attributes) attributes_ = change.attributes;
 }
 
-std::vector<uint8_t> Catalog::pack(uint64_t offset, const Header& header,
+std::vector<uint8_t> Catalog::pack(uint64_t offset, const JournalHeader& header,
                                    const std::vector<uint8_t>& record, bool is_durable) {
   std::vector<uint8_t> bytes(room_for(record.size()));
   const RecordHead head = {is_durable ? kDurableMagic : kRecordMagic,
@@ -327,7 +312,10 @@ Status Catalog::append(const Change& change, bool is_durable) {
     if (Status s = storage_.sync(); !s) return s;
   end_ += bytes.size();
   apply(change);
-  return is_durable ? seal() : Status();
+  if (!is_durable) return {};
+  const JournalMark mark = {end_ - header_.offset, false};
+  if (Status s = seal(); !s) return s;
+  return pages_.write_mark(header_, mark);
 }
 
 // Appends an empty record behind one that has reached the disk: if that one is damaged later,
@@ -351,7 +339,7 @@ Status Catalog::write_anew(uint64_t more_bytes) {
   const std::vector<uint8_t> record = encode(all);
   if (record.size() > UINT32_MAX / 2)
     return Error{ENOSPC, storage_.uri() + ": what is known of its arrays is more than 2 GiB"};
-  Header next;
+  JournalHeader next;
   next.generation = header_.generation + 1;
   next.size_bytes = base::round_up(
       std::max(2 * (room_for(record.size()) + more_bytes), header_.size_bytes), kPage);
@@ -361,8 +349,10 @@ Status Catalog::write_anew(uint64_t more_bytes) {
   const auto bytes = pack(next.offset, next, record, true);
   if (Status s = storage_.write(next.offset, std::as_bytes(std::span(bytes))); !s) return s;
   if (Status s = storage_.sync(); !s) return s;
-  if (Status s = write_header(next); !s) return s;
+  if (Status s = pages_.write(next, JournalMark{bytes.size(), false}); !s) return s;
   if (Status s = storage_.sync(); !s) return s;
+  const JournalMark replaced = {end_ - header_.offset, true};
+  if (Status s = pages_.write_mark(header_, replaced); !s) return s;
   header_ = next;
   end_ = next.offset + bytes.size();
   return {};

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "arrays/container/container_storage.h"
+#include "arrays/container/header_pages.h"
 #include "outcore/arrays.h"
 
 namespace outcore::arrays {
@@ -64,23 +65,26 @@ struct Change {
 
 class Catalog {
  public:
-  explicit Catalog(ContainerStorage& storage) : storage_(storage) {}
+  explicit Catalog(ContainerStorage& storage) : storage_(storage), pages_(storage) {}
 
   // Looks whether the storage holds a container. EINVAL: it holds something else; ENOENT: it is
   // empty.
   Status look() const;
-  // Makes a new container without arrays. Durable.
-  Status create();
+  // Makes a new container without arrays, with its first record. Durable.
+  Status create(const Change& first);
   // Reads the whole catalog. Errors: EINVAL (no container, or a newer format), EIO (damaged).
   Status load();
   // Makes sure that no record follows the last valid one: if a record never reached the disk, later
-  // ones may have. Durable. REQUIRES: nobody else writes.
+  // ones may have. Durable. Mends the spare header page. REQUIRES: nobody else writes.
   Status clean();
   // Reads the records that others have appended since.
   Status refresh();
   // Appends a record, and applies it here. If is_durable, the record and everything that was
   // written before it are durable when this returns.
   Status append(const Change& change, bool is_durable);
+
+  // What is wrong with the header pages without keeping anything from being read; empty: nothing.
+  Result<std::string> find_header_damage() const;
 
   // By name. Of arrays that are not finished, only those of the session are found.
   const Entry* find(const std::string& name, uint64_t session) const;
@@ -93,23 +97,21 @@ class Catalog {
   uint64_t find_room(uint64_t size_bytes, bool may_reuse) const;
 
  private:
-  struct Header {
-    uint64_t generation = 0, offset = 0, size_bytes = 0;
-  };
-  Result<Header> read_header() const;
-  Status write_header(const Header& header);
+  Result<JournalHeader> read_header() const;
   Status read_records();
+  Status check_mark() const;
   Status check_end();
   Status check_extents();
   void apply(const Change& change);
   Status write_anew(uint64_t more_bytes);
   Status seal();
-  static std::vector<uint8_t> pack(uint64_t offset, const Header& header,
+  static std::vector<uint8_t> pack(uint64_t offset, const JournalHeader& header,
                                    const std::vector<uint8_t>& record, bool is_durable);
   Error damaged(const std::string& what) const;
 
   ContainerStorage& storage_;
-  Header header_;
+  HeaderPages pages_;
+  JournalHeader header_;
   uint64_t end_ = 0;         // where the records end
   uint64_t high_water_ = 0;  // as far as is known here, nothing behind it was ever used
   std::map<uint64_t, Entry> entries_;

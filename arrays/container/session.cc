@@ -80,10 +80,9 @@ Status Arrays::Impl::begin_to_write() {
       return Error{EBUSY, "open " + storage->uri() +
                               ": another process reads it: write another container, or wait"};
   }
+  const bool is_made_anew = is_new || mode == ArraysMode::kWrite;
   Change change;
-  if (is_new || mode == ArraysMode::kWrite) {
-    if (Status s = catalog->create(); !s) return s;
-  } else {
+  if (!is_made_anew) {
     if (Status s = catalog->load(); !s) return s;
     if (Status s = catalog->clean(); !s) return s;
     for (const auto& [id, entry] : catalog->entries()) {  // left by writers that died
@@ -94,10 +93,11 @@ Status Arrays::Impl::begin_to_write() {
       change.put.back().block_bytes = 0;
     }
   }
-  session = catalog->session().number + 1;
+  session = is_made_anew ? 1 : catalog->session().number + 1;
   change.has_session = true;
   change.session = {session, together.size, 1, 0, false, false};
-  if (Status s = catalog->append(change, false); !s) return s;
+  if (Status s = is_made_anew ? catalog->create(change) : catalog->append(change, false); !s)
+    return s;
   return storage->lock(Lease::kWriter, false, true);
 }
 

@@ -31,6 +31,10 @@ class Verification {
     else
       check_blocks(entry);
   }
+  void tell_of_container(const std::string& where) {
+    ++found_.damages;
+    if (on_damage_) on_damage_({"", where});
+  }
   bool is_cancelled() const { return is_cancelled_; }
   ArraysCheck&& found() && { return std::move(found_); }
 
@@ -107,6 +111,15 @@ void Verification::check_tiles(const Entry& entry) {
 
 }  // namespace
 
+// Another process may be writing them just now, unless the catalog is locked.
+Result<std::string> Arrays::Impl::header_damage() const {
+  if (session != 0) return catalog->find_header_damage();
+  if (Status s = storage->lock(arrays::Lease::kCatalog, false, true); !s) return s.error();
+  auto found = catalog->find_header_damage();
+  storage->unlock(arrays::Lease::kCatalog);
+  return found;
+}
+
 Result<ArraysCheck> Arrays::verify(const std::string& name,
                                    const std::function<void(const ArrayDamage&)>& on_damage,
                                    const std::function<bool(uint64_t)>& goes_on) const {
@@ -115,9 +128,15 @@ Result<ArraysCheck> Arrays::verify(const std::string& name,
   const std::shared_lock<std::shared_mutex> travelling(impl_->traffic);
   if (Status s = impl_->check_open(attempted); !s) return s.error();
   std::vector<Entry> entries;
+  std::string of_header;
   {
     const Impl::CatalogLock lock(*impl_);
     if (!lock.status().ok()) return lock.status().error();
+    if (name.empty()) {
+      auto found = impl_->header_damage();
+      if (!found) return Error{found.code(), attempted + ": " + found.message()};
+      of_header = std::move(found).value();
+    }
     for (const auto& [id, entry] : impl_->catalog->entries())
       if (entry.session == 0 && (name.empty() || entry.name == name)) entries.push_back(entry);
     if (!name.empty() && entries.empty()) return impl_->no_such(attempted, name);
@@ -129,6 +148,7 @@ Result<ArraysCheck> Arrays::verify(const std::string& name,
     verification.check(entry);
     if (verification.is_cancelled()) return Error{ECANCELED, attempted + ": it was ended"};
   }
+  if (!of_header.empty()) verification.tell_of_container(of_header);
   return std::move(verification).found();
 }
 

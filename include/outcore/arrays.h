@@ -107,7 +107,7 @@ struct ArraysOptions {
 
 // A range of bytes that differs from what was stored.
 struct ArrayDamage {
-  std::string array;
+  std::string array;  // empty: the container itself, of which the arrays are whole
   std::string where;  // for people: which bytes or which tile, and where in the container
 };
 
@@ -315,7 +315,8 @@ class Arrays {
   Result<std::string> attribute(const std::string& name, const std::string& key) const;
   Result<std::vector<std::string>> attributes(const std::string& name) const;
 
-  // Reads one array, or all finished arrays (empty name), and compares them with their checksums.
+  // Reads one array, or all finished arrays (empty name), and compares them with their checksums;
+  // with all of them also the parts of the container's header that no array needs.
   // It continues after damage, and reports each damage. It calls goes_on(bytes read so far) often;
   // false ends it. It does not read arrays that were drained elsewhere. Errors: ENOENT (no such
   // array), ECANCELED.

@@ -168,8 +168,9 @@ class Arrays(MutableMapping[str, Any]):
         if damaged:
             array, where = damaged[0]
             more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-            raise OSError(errno.EIO, f"{array!r} is damaged: {where}{more}: go back to a copy of "
-                          "it", self.url)
+            what = repr(array) if array else "the container"
+            raise OSError(errno.EIO, f"{what} is damaged: {where}{more}: go back to a copy of it",
+                          self.url)
         return unchecked
 
     def drain(self, target: Any, names: Iterable[str] | str | None = None, *,

@@ -322,6 +322,22 @@ def test_all_ranks_of_mpi_hear_when_one_cannot_open(path, tmp_path):
     assert sorted(done.stdout.split(";")) == ["", "0", "1", "2"]
 
 
+def test_a_lost_page_of_the_catalog_is_no_empty_container(path):
+    with outcore.Arrays(path, "w") as out:
+        out["u"] = np.arange(300_000.0)
+    with open(path, "r+b") as file:
+        file.seek(8192)
+        file.write(bytes(4096))
+        file.seek(0)
+        before = file.read()
+    for mode in "ra":
+        with pytest.raises(OSError, match="is damaged: .*go back to a copy of it") as caught:
+            outcore.Arrays(path, mode)
+        assert caught.value.errno == errno.EIO
+    with open(path, "rb") as file:
+        assert file.read() == before
+
+
 def test_damage_is_called_damage(path):
     with outcore.Arrays(path, "w") as out:
         out["u"] = np.arange(300_000.0)
