@@ -23,11 +23,9 @@ class Hdf5Reader final : public ArrayReader {
   Status open(const std::string& path) {
     path_ = path;
     file_ = open_file(path);
-    if (!file_.ok()) {
-      Error error = hdf5_failure("open " + path);
-      error.code = EINVAL;
-      return error;
-    }
+    if (!file_.ok() && H5Fis_hdf5(path.c_str()) <= 0)
+      return Error{EINVAL, "open " + path + ": it is no HDF5 file: name another"};
+    if (!file_.ok()) return hdf5_damage("open " + path);
     attributes_ = load_hdf5_attributes(file_.id());
     const auto visit = [](hid_t, const char* name, const H5O_info_t* facts, void* of) -> herr_t {
       auto* const reader = static_cast<Hdf5Reader*>(of);
@@ -37,7 +35,7 @@ class Hdf5Reader final : public ArrayReader {
     };
     const herr_t visited =
         H5Ovisit2(file_.id(), H5_INDEX_NAME, H5_ITER_NATIVE, visit, this, H5O_INFO_BASIC);
-    if (visited < 0) return hdf5_failure("look into " + path);
+    if (visited < 0) return hdf5_damage("look into " + path);
     return status_;
   }
 
@@ -49,7 +47,7 @@ class Hdf5Reader final : public ArrayReader {
   Status add(const std::string& name) {
     Set one;
     one.set = of_set(H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT));
-    if (!one.set.ok()) return hdf5_failure("open '" + name + "' in " + path_);
+    if (!one.set.ok()) return hdf5_damage("open '" + name + "' in " + path_);
     const Handle type = of_type(H5Dget_type(one.set.id()));
     const Handle space = of_space(H5Dget_space(one.set.id()));
     Hdf5Type parsed = parse_hdf5_type(type.id());
@@ -83,7 +81,7 @@ class Hdf5Reader final : public ArrayReader {
     const Handle memory = of_type(H5Tcopy(type));
     char* text = nullptr;
     if (H5Dread(sets_[index].set.id(), memory.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) < 0)
-      return hdf5_failure("read '" + arrays_[index].info.name + "' of " + path_);
+      return hdf5_damage("read '" + arrays_[index].info.name + "' of " + path_);
     set_text(index, text != nullptr ? text : "");
     H5free_memory(text);
     return {};
@@ -99,7 +97,7 @@ class Hdf5Reader final : public ArrayReader {
     if (!dims.empty())
       H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, from.data(), nullptr, count.data(), nullptr);
     if (H5Dread(one.set.id(), one.memory.id(), box.id(), space.id(), H5P_DEFAULT, into) < 0)
-      return hdf5_failure("read '" + arrays_[index].info.name + "' of " + path_);
+      return hdf5_damage("read '" + arrays_[index].info.name + "' of " + path_);
     return {};
   }
 
@@ -229,6 +227,8 @@ class Hdf5Writer final : public ArrayWriter {
 }  // namespace outcore::cli
 
 extern "C" const outcore::cli::ArrayFormat* outcore_array_format() {
+  // A file that could not be written stays open in the library, which would crash over it at exit.
+  H5dont_atexit();
   static constexpr auto kHdf5 =
       outcore::cli::format_of<outcore::cli::Hdf5Reader, outcore::cli::Hdf5Writer>("HDF5", true,
                                                                                   false, true);

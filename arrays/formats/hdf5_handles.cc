@@ -105,6 +105,12 @@ Error hdf5_failure(const std::string& attempted) {
   return {EIO, attempted + ": " + (why.empty() ? "HDF5 does not say why" : why)};
 }
 
+Error hdf5_damage(const std::string& attempted) {
+  const Error error = hdf5_failure(attempted);
+  if (error.message.find("filter") != std::string::npos) return error;
+  return {EIO, attempted + ": it is damaged or truncated: make it anew, or go back to a copy"};
+}
+
 Handle hdf5_type_of(const ArrayType& type) {
   const size_t at = type.name.find_first_not_of("<|");
   const char kind = type.name[at];

@@ -42,6 +42,8 @@ inline Handle of_attribute(hid_t id) { return {id, H5Aclose}; }
 
 // What failed last, as HDF5 says it.
 Error hdf5_failure(const std::string& attempted);
+// The same of a file that is read, which is damaged, or needs a filter that is missing.
+Error hdf5_damage(const std::string& attempted);
 
 // In memory and in files: as h5py has them, for complex numbers, bool and halves. An invalid
 // handle: HDF5 has none.

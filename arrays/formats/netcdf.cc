@@ -22,6 +22,11 @@ Error failed(int code, const std::string& attempted) {
   return {code > 0 ? code : EIO, attempted + ": " + nc_strerror(code)};
 }
 
+Error failed_read(int code, const std::string& attempted) {
+  if (code != NC_EHDFERR) return failed(code, attempted);
+  return {EIO, attempted + ": it is damaged or truncated: make it anew, or go back to a copy"};
+}
+
 struct Type {
   nc_type code;
   ArrayType type;
@@ -44,7 +49,10 @@ class NetcdfReader final : public ArrayReader {
       return Error{errno, "open " + path + ": " + ::strerrordesc_np(errno)};
     if (const int code = nc_open(path.c_str(), NC_NOWRITE, &file_); code != NC_NOERR) {
       file_ = -1;
-      return Error{EINVAL, "open " + path + ": " + nc_strerror(code)};
+      if (code == NC_ENOTNC)
+        return Error{EINVAL,
+                     "open " + path + ": it is no NetCDF file, or its beginning is damaged"};
+      return failed_read(code, "open " + path);
     }
     attributes_ = load_netcdf_attributes(file_, NC_GLOBAL);
     return look(file_, "", 0);
@@ -82,7 +90,7 @@ class NetcdfReader final : public ArrayReader {
     int rank = 0, dimensions[NC_MAX_VAR_DIMS];
     if (const int code = nc_inq_var(group, number, name, &type, &rank, dimensions, nullptr);
         code != NC_NOERR)
-      return failed(code, "look into " + path_);
+      return failed_read(code, "look into " + path_);
     FileArray array;
     array.info.name = prefix + name;
     array.attributes = load_netcdf_attributes(group, number);
@@ -106,7 +114,7 @@ class NetcdfReader final : public ArrayReader {
     if (!is_text) return {};
     char* text = nullptr;
     if (const int code = nc_get_var_string(group, number, &text); code != NC_NOERR)
-      return failed(code, "read '" + arrays_[index].info.name + "' of " + path_);
+      return failed_read(code, "read '" + arrays_[index].info.name + "' of " + path_);
     set_text(index, text != nullptr ? text : "");
     nc_free_string(1, &text);
     return {};
@@ -153,8 +161,9 @@ class NetcdfReader final : public ArrayReader {
       count.push_back(arrays_[index].info.type.size_bytes);
     }
     const int code = nc_get_vara(variable.group, variable.number, from.data(), count.data(), into);
-    return code == NC_NOERR ? Status()
-                            : failed(code, "read '" + arrays_[index].info.name + "' of " + path_);
+    return code == NC_NOERR
+               ? Status()
+               : failed_read(code, "read '" + arrays_[index].info.name + "' of " + path_);
   }
 
   std::string path_;
@@ -356,7 +365,12 @@ class NetcdfWriter final : public ArrayWriter {
 }  // namespace
 }  // namespace outcore::cli
 
+// Of the HDF5 that NetCDF uses, if it uses any.
+extern "C" int H5dont_atexit() __attribute__((weak));
+
 extern "C" const outcore::cli::ArrayFormat* outcore_array_format() {
+  // A file that could not be written stays open in HDF5, which would crash over it at exit.
+  if (H5dont_atexit != nullptr) H5dont_atexit();
   static constexpr auto kNetcdf =
       outcore::cli::format_of<outcore::cli::NetcdfReader, outcore::cli::NetcdfWriter>(
           "NetCDF", true, false, true);
