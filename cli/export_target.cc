@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "cli/text.h"
@@ -37,14 +38,31 @@ ExportTarget::ExportTarget(std::string path) : path_(std::move(path)) {
 
 ExportTarget::~ExportTarget() { remove(temporary_); }
 
+std::string ExportTarget::folder() const {
+  const std::string folder = path_.substr(0, path_.rfind('/') + 1);
+  return folder.empty() ? "." : folder;
+}
+
+Status ExportTarget::check_folder() const {
+  if (::access(folder().c_str(), W_OK | X_OK) == 0) return {};
+  return failure(errno, "write " + path_,
+                 errno == ENOENT ? "make the folder " + folder() + " first"
+                                 : "name a folder in which you may write");
+}
+
 Error ExportTarget::explain(const Error& error) const {
   constexpr uint64_t kFullBytes = 64 << 10;  // none of the formats can work with less
+  for (const int full : {ENOSPC, EDQUOT})    // the file may be gone, and its space be free again
+    if (error.code == full || error.message.find(::strerrordesc_np(full)) != std::string::npos)
+      return failure(full, "write " + path_);
   struct statvfs about {};
-  const std::string folder = path_.substr(0, path_.rfind('/') + 1);
-  if (::statvfs(folder.empty() ? "." : folder.c_str(), &about) != 0 || about.f_blocks == 0 ||
-      uint64_t{about.f_bavail} * about.f_frsize >= kFullBytes)
-    return error;
-  return failure(ENOSPC, "write " + path_);
+  if (::statvfs(folder().c_str(), &about) == 0 && about.f_blocks != 0 &&
+      uint64_t{about.f_bavail} * about.f_frsize < kFullBytes)
+    return failure(ENOSPC, "write " + path_);
+  Error told = error;
+  for (size_t at = 0; (at = told.message.find(temporary_, at)) != std::string::npos;)
+    told.message.replace(at, temporary_.size(), path_);
+  return told;
 }
 
 Status ExportTarget::finish(bool may_replace) {
@@ -63,7 +81,7 @@ Status ExportTarget::finish(bool may_replace) {
   std::error_code error;
   if (may_replace && fs::is_directory(path_, error)) remove(path_);
   if ((may_replace || !exists(path_)) && move(0)) return {};
-  return failure(errno, "rename " + temporary_ + " to " + path_);
+  return failure(errno, "write " + path_);
 }
 
 // True for files, for folders that an export has made, and for empty folders.
@@ -77,13 +95,13 @@ bool ExportTarget::is_ours_to_replace() const {
 
 Status ExportTarget::sync() const {
   const int fd = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return failure(errno, "open " + temporary_);
+  if (fd < 0) return failure(errno, "write " + path_);
   std::error_code error;
   const bool is_folder = fs::is_directory(temporary_, error);
   const bool is_good = (is_folder ? ::syncfs(fd) : ::fsync(fd)) == 0;
   const int why = errno;
   ::close(fd);
-  return is_good ? Status() : failure(why, "sync " + temporary_);
+  return is_good ? Status() : failure(why, "write " + path_);
 }
 
 }  // namespace outcore::cli

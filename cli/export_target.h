@@ -19,8 +19,10 @@ class ExportTarget {
   ExportTarget& operator=(const ExportTarget&) = delete;
   const std::string& temporary() const { return temporary_; }
 
+  // Whether a file can be made there. ENOENT, EACCES and others, with the remedy.
+  Status check_folder() const;
   // Explains why it could not be written: libraries of formats report a full disk in many ways, or
-  // as another error. REQUIRES: what was written still exists.
+  // as another error. The file has the user's name for it. REQUIRES: what was written still exists.
   Error explain(const Error& error) const;
 
   // Makes it durable and moves it to its place. EEXIST: something is there that must not be
@@ -30,6 +32,8 @@ class ExportTarget {
  private:
   bool is_ours_to_replace() const;
   Status sync() const;
+
+  std::string folder() const;  // with the last '/'; "." for the one in which we are
 
   std::string path_, temporary_;
 };

@@ -13,6 +13,7 @@
 #include "arrays/commands/arrays_drain.h"
 #include "arrays/commands/arrays_show.h"
 #include "arrays/commands/arrays_verify.h"
+#include "arrays/commands/open_file.h"
 #include "cli/command.h"
 #include "cli/command_syntax.h"
 #include "cli/json.h"
@@ -53,7 +54,7 @@ std::string dims_of(const ArrayInfo& info) {
 }
 
 int list(const Words& words) {
-  const auto arrays = Arrays::open(words.uri);
+  const auto arrays = open_container(words.uri);
   if (!arrays) return report(arrays.error());
   const auto all = arrays->list();
   if (words.is_json) {
@@ -118,7 +119,7 @@ std::optional<FileSize> file_size(const Arrays& arrays) {
 }
 
 int tell(const Words& words) {
-  const auto arrays = Arrays::open(words.uri);
+  const auto arrays = open_container(words.uri);
   if (!arrays) return report(arrays.error());
   if (!words.name.empty()) return tell_one(arrays.value(), words);
   const auto attributes = load_attributes(arrays.value(), "");

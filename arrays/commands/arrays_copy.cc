@@ -13,6 +13,7 @@
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/array_pieces.h"
 #include "arrays/commands/arrays_verify.h"
+#include "arrays/commands/open_file.h"
 #include "cli/command.h"
 #include "cli/export_target.h"
 #include "cli/interrupts.h"
@@ -134,7 +135,7 @@ Status write_parts(const ArrayFormat& format, const std::vector<Part>& parts,
 Status export_arrays(const ArraysCopy& copy) {
   const auto format = array_format_of(copy.file);
   if (!format) return format.error();
-  const auto arrays = Arrays::open(copy.uri);
+  const auto arrays = open_container(copy.uri);
   if (!arrays) return arrays.error();
   const auto infos = chosen(arrays.value(), copy.names);
   if (!infos) return infos.error();
@@ -161,6 +162,7 @@ Status export_arrays(const ArraysCopy& copy) {
       if (Status s = check_array(arrays.value(), info.name); !s) return s;
   catch_interrupts();
   ExportTarget target(copy.file);
+  if (Status s = target.check_folder(); !s) return s;
   if (Status s = write_parts(*format.value(), parts, attributes.value(), target.temporary()); !s)
     return target.explain(s.error());
   return target.finish(copy.may_replace);
@@ -168,8 +170,8 @@ Status export_arrays(const ArraysCopy& copy) {
 
 namespace {
 
-// The arrays that are wanted, by their indices in the file. Errors: ENOENT, EINVAL (one that cannot
-// be imported).
+// The arrays that are wanted, by their indices in the file. Errors: ENOENT, EIO (one that cannot be
+// imported), EINVAL.
 Result<std::vector<size_t>> chosen(const ArraysCopy& copy, const ArrayReader& reader) {
   std::vector<size_t> wanted;
   const auto& all = reader.arrays();
@@ -189,9 +191,9 @@ Result<std::vector<size_t>> chosen(const ArraysCopy& copy, const ArrayReader& re
   std::set<std::string> names;
   for (const size_t i : wanted) {
     if (!all[i].refusal.empty())
-      return Error{EINVAL,
-                   "import '" + all[i].info.name + "' of " + copy.file + ": " + all[i].refusal +
-                       (copy.names.empty() && all.size() > 1 ? "; or name the others" : "")};
+      return Error{EIO, "import '" + all[i].info.name + "' of " + copy.file + ": " +
+                            all[i].refusal +
+                            (copy.names.empty() && all.size() > 1 ? "; or name the others" : "")};
     if (!names.insert(all[i].info.name).second)
       return Error{EINVAL, copy.file + " has '" + all[i].info.name + "' twice"};
   }
@@ -247,7 +249,7 @@ Result<Dims> tiles_of(const ArraysCopy& copy, const ArrayReader& reader,
 }
 
 Error overflow(const ArrayInfo& info) {
-  return {EINVAL, "'" + info.name + "' of " + text_of(info.dims) + " is larger than any disk"};
+  return {EIO, "'" + info.name + "' of " + text_of(info.dims) + " is larger than any disk"};
 }
 
 // Whether its bytes are as many as its shape says, computed in 64 bits.
@@ -276,7 +278,8 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOption
     bytes.resize(std::max<uint64_t>(info.size_bytes, 1));
     if (ArrayPieces(whole).next(&offsets, &dims) && info.size_bytes != 0) {
       if (count_of(dims) * info.type.size_bytes != info.size_bytes) return overflow(info);
-      if (Status s = reader.load(index, offsets, dims, bytes.data()); !s) return s;
+      if (Status s = reader.load(index, offsets, dims, bytes.data()); !s)
+        return as_fault_of_file(s.error());
     }
     if (Status s = arrays.store_whole(info.name, info.type, info.dims, bytes.data(), options); !s)
       return s;
@@ -289,7 +292,8 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOption
   while (pieces.next(&offsets, &dims)) {
     if (Status s = check_interrupt(); !s) return s;
     bytes.resize(count_of(dims) * info.type.size_bytes);
-    if (Status s = reader.load(index, offsets, dims, bytes.data()); !s) return s;
+    if (Status s = reader.load(index, offsets, dims, bytes.data()); !s)
+      return as_fault_of_file(s.error());
     if (Status s = arrays.store_box(info.name, info.type, bytes.data(), offsets, dims); !s)
       return s;
   }
@@ -299,7 +303,7 @@ Status import_one(Arrays& arrays, ArrayReader& reader, size_t index, ArrayOption
 // Checked before anything is written. The container need not exist yet.
 Status check_container(const ArraysCopy& copy, const ArrayReader& reader,
                        const std::vector<size_t>& wanted, bool* is_new) {
-  const auto there = Arrays::open(copy.uri);
+  const auto there = open_container(copy.uri);
   *is_new = there.code() == ENOENT;
   if (*is_new) return {};
   if (!there) return there.error();
@@ -328,7 +332,7 @@ Status import_arrays(const ArraysCopy& copy) {
   if (Status s = check_compress(copy.compress); !s) return s;
   const auto format = array_format_of(copy.file);
   if (!format) return format.error();
-  const auto reader = format.value()->open(copy.file);
+  const auto reader = open_file(*format.value(), copy.file);
   if (!reader) return reader.error();
   const auto wanted = chosen(copy, *reader.value());
   if (!wanted) return wanted.error();
@@ -343,7 +347,7 @@ Status import_arrays(const ArraysCopy& copy) {
   catch_interrupts();
   bool is_new = false;
   if (Status s = check_container(copy, *reader.value(), wanted.value(), &is_new); !s) return s;
-  auto arrays = Arrays::open(copy.uri, ArraysMode::kUpdate);
+  auto arrays = open_container(copy.uri, ArraysMode::kUpdate);
   if (!arrays) return arrays.error();
   Status s = import_all(copy, arrays.value(), *reader.value(), wanted.value(), options);
   if (s.ok()) {
@@ -353,7 +357,7 @@ Status import_arrays(const ArraysCopy& copy) {
   }
   // A file that was created for this is removed, unless somebody else has stored something in it.
   if (!s.ok() && is_new && arrays->uri().find("://") == std::string::npos && exists(copy.uri)) {
-    const auto there = Arrays::open(copy.uri, ArraysMode::kUpdate);
+    const auto there = open_container(copy.uri, ArraysMode::kUpdate);
     if (there.ok() && there->list().empty()) ::unlink(copy.uri.c_str());
   }
   return s;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "arrays/commands/open_file.h"
 #include "cli/command.h"
 #include "cli/interrupts.h"
 #include "cli/json.h"
@@ -23,6 +24,14 @@ void show(const DrainProgress& progress) {
                static_cast<unsigned long long>(progress.arrays));
 }
 
+// What is wrong with one of the containers is no wrong usage.
+Error explain(const DrainCommand& command, const Error& error) {
+  if (error.code != EINVAL) return error;
+  for (const std::string& uri : {command.from, command.to})
+    if (const auto arrays = open_container(uri); arrays.code() == EIO) return arrays.error();
+  return error;
+}
+
 }  // namespace
 
 Status drain_arrays(const DrainCommand& command) {
@@ -38,7 +47,7 @@ Status drain_arrays(const DrainCommand& command) {
   }
   catch_interrupts();
   auto drain = ArraysDrain::start(command.from, command.to, options);
-  if (!drain) return drain.error();
+  if (!drain) return explain(command, drain.error());
   const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
   while (!drain->wait_for(kLookEveryMs)) {
     if (is_interrupted()) drain->cancel();

@@ -13,6 +13,8 @@
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/array_picture.h"
 #include "arrays/commands/array_pieces.h"
+#include "arrays/commands/export_target.h"
+#include "arrays/commands/open_file.h"
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/text.h"
@@ -184,14 +186,11 @@ Status check_picture(const ArraysShow& show, const std::string& path) {
   return {};
 }
 
-// Written beside its place first, and then moved there.
-Status write_picture(const Picture& picture, const std::string& path) {
-  const std::string part = path + "." + std::to_string(::getpid()) + ".part";
-  Status s = write_png(picture, part);
-  if (s.ok() && ::rename(part.c_str(), path.c_str()) != 0)
-    s = failure(errno, "rename " + part + " to " + path);
-  if (!s.ok()) ::unlink(part.c_str());
-  return s;
+Status write_picture(const Picture& picture, const std::string& path, bool may_replace) {
+  ExportTarget target(path);
+  if (Status s = target.check_folder(); !s) return s;
+  if (Status s = write_png(picture, target.temporary()); !s) return target.explain(s.error());
+  return target.finish(may_replace);
 }
 
 void print(const ArraysShow& show, const Shown& shown, const Numbers& numbers,
@@ -226,7 +225,7 @@ std::string default_picture(std::string name) {
 }  // namespace
 
 Status show_array(const ArraysShow& show) {
-  const auto arrays = Arrays::open(show.uri);
+  const auto arrays = open_container(show.uri);
   if (!arrays) return arrays.error();
   const auto info = arrays->info(show.name);
   if (!info) return info.error();
@@ -262,7 +261,7 @@ Status show_array(const ArraysShow& show) {
   if (Status s = read_range(show.range, numbers, &low, &high); !s) return s;
   const Picture picture =
       is_curve ? curve_of(cells, low, high) : map_of(cells, low, high, show.colors);
-  if (Status s = write_picture(picture, path); !s) return s;
+  if (Status s = write_picture(picture, path, show.may_replace); !s) return s;
   print(show, shown, numbers, path);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "arrays/commands/open_file.h"
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/text.h"
@@ -58,19 +59,22 @@ void print_text(const ArraysCheck& found) {
 
 int verify_arrays(const ArraysVerify& words) {
   constexpr size_t kDamagesMax = 100'000;  // kept for JSON, at most
-  const auto arrays = Arrays::open(words.uri);
+  const auto arrays = open_container(words.uri);
   if (!arrays) return report(arrays.error());
   uint64_t all_bytes = 0;
   for (const ArrayInfo& info : arrays->list())
     if (words.name.empty() || info.name == words.name) all_bytes += info.size_bytes;
   std::vector<ArrayDamage> damages;
+  bool is_array_damaged = false;
   Progress progress(all_bytes);
   const auto found = arrays->verify(
       words.name,
       [&](const ArrayDamage& damage) {
         progress.clear();
+        is_array_damaged = is_array_damaged || !damage.array.empty();
         if (!words.is_json)
-          std::printf("%s is damaged: %s\n", one_line(damage.array).c_str(),
+          std::printf("%s is damaged: %s\n",
+                      one_line(damage.array.empty() ? words.uri : damage.array).c_str(),
                       one_line(damage.where).c_str());
         else if (damages.size() < kDamagesMax)
           damages.push_back(damage);
@@ -86,9 +90,12 @@ int verify_arrays(const ArraysVerify& words) {
   else
     print_text(found.value());
   if (found->damages == 0) return 0;
-  return report(Error{EIO, words.uri + " is damaged in " + std::to_string(found->damages) +
-                               (found->damages == 1 ? " place" : " places") +
-                               ": go back to a copy of it, or store those arrays anew"});
+  return report(
+      Error{EIO, words.uri + " is damaged in " + std::to_string(found->damages) +
+                     (found->damages == 1 ? " place" : " places") +
+                     (is_array_damaged ? ": go back to a copy of it, or store those arrays anew"
+                                       : ", and its arrays are whole: store something in it, or go "
+                                         "back to a copy of it")});
 }
 
 Status check_array(const Arrays& arrays, const std::string& name) {

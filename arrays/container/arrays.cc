@@ -47,12 +47,29 @@ Dims in_rows(const Entry& entry, const Dims& dims) {
 
 }  // namespace arrays
 
+namespace {
+
+// ": it has 'a', 'b', …"
+std::string few_of(std::vector<std::string_view> names) {
+  constexpr size_t kToldMax = 8;
+  if (names.empty()) return ": it has none";
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::string text = ": it has ";
+  for (size_t i = 0; i < std::min(names.size(), kToldMax); ++i)
+    text += (i == 0 ? "'" : ", '") + std::string(names[i]) + "'";
+  return names.size() > kToldMax ? text + ", …" : text;
+}
+
+}  // namespace
+
 Error Arrays::Impl::no_such(const std::string& attempted, const std::string& name) const {
   std::vector<std::string_view> names;
   for (const auto& [id, entry] : catalog->entries())
     if (entry.session == 0 || entry.session == session) names.push_back(entry.name);
-  return {ENOENT, attempted + ": there is no array '" + name + "' in " + storage->uri() +
-                      store::did_you_mean(name, names)};
+  std::string which = store::did_you_mean(name, names);
+  if (which.empty()) which = few_of(names);
+  return {ENOENT, attempted + ": there is no array '" + name + "' in " + storage->uri() + which};
 }
 
 Result<Entry> Arrays::Impl::find(const std::string& attempted, const std::string& name) const {

@@ -44,6 +44,18 @@ struct KernelMapping final : Mapping {
   uint64_t size_bytes = 0;
 };
 
+Error failed_open(int error, const std::string& path, const StorageOptions& options) {
+  std::string remedy;
+  if (error == EACCES)
+    remedy = std::string("ask its owner for the right to ") +
+             (options.is_writable ? "write" : "read") + " it";
+  if (error == ENOENT)
+    remedy = options.may_create ? "make its folder first"
+                                : "name a container that is there, or store arrays in it first";
+  if (error == EISDIR) return {EINVAL, "open " + path + ": it is a folder: name a container"};
+  return base::system_error(error, "open " + path, remedy);
+}
+
 }  // namespace
 
 Error FileStorage::failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const {
@@ -68,10 +80,11 @@ Result<std::shared_ptr<ContainerStorage>> FileStorage::open(const StorageOptions
   if (file->fd_ < 0 && errno == ENOENT && options.may_create) {
     file->fd_ = ::open(path.c_str(), access | O_CREAT, 0666);
   }
-  if (file->fd_ < 0) return base::system_error(errno, "open " + path);
+  if (file->fd_ < 0) return failed_open(errno, path, options);
   struct stat about {};
   if (::fstat(file->fd_, &about) != 0) return base::system_error(errno, "look at " + path);
-  if (!S_ISREG(about.st_mode)) return Error{EINVAL, "open " + path + ": it is no regular file"};
+  if (!S_ISREG(about.st_mode))
+    return Error{EINVAL, "open " + path + ": it is no regular file: name a container"};
   file->is_pmem_ = is_pmem;
   if (is_pmem) file->memory_ = FileMemory::of(file->fd_, options.is_writable);
   if (file->memory_ != nullptr) return std::shared_ptr<ContainerStorage>(std::move(file));
