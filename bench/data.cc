@@ -12,7 +12,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "bench/check.h"
@@ -63,7 +65,24 @@ Note read_note(const std::string& path) {
   return note;
 }
 
+// The paths of what this process made, and keeps for its next benchmarks.
+std::set<std::string>& kept_paths() {
+  static std::set<std::string> paths;
+  return paths;
+}
+
 }  // namespace
+
+void Data::remove_kept() {
+  for (const std::string& path : std::exchange(kept_paths(), {})) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    std::error_code ignored;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && std::filesystem::remove(path, ignored))
+      unlink((path + kNoteEnd).c_str());
+    close(file);
+  }
+}
 
 Data::Data(const Options& options, const std::string& file_name)
     : uri_(options.store.empty() ? own_path(options, file_name) : options.store),
@@ -89,6 +108,8 @@ Data::~Data() {
   } else if (is_claimed_ && !is_made_ && trace() == claimed_) {
     if (is_new_) std::filesystem::remove_all(path_, ignored);
     if (!had_note_) remove_note();
+  } else if (is_new_ && is_own_) {
+    kept_paths().insert(path_);
   }
   if (lock_ >= 0) close(lock_);
 }

@@ -29,6 +29,9 @@ class Data {
   // what claim() and mark_changed() made if nothing was written to it. A store on servers goes
   // unless options.is_kept: claim() found that it was not there.
   ~Data();
+  // Removes what this process made and kept, unless another benchmark uses it: for several that
+  // share their data.
+  static void remove_kept();
   Data(const Data&) = delete;
   Data& operator=(const Data&) = delete;
 
@@ -61,7 +64,8 @@ class Data {
     int64_t seconds = 0, nanoseconds = 0;
     bool operator==(const Trace&) const = default;
   };
-  std::string note_path() const { return path_ + ".bench.json"; }
+  static constexpr const char* kNoteEnd = ".bench.json";
+  std::string note_path() const { return path_ + kNoteEnd; }
   bool is_plain() const { return !plain_path(uri_).empty(); }
   Trace trace() const;
   Status check_owner(bool is_empty);

@@ -1,5 +1,7 @@
 #include "bench/result.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cmath>
 #include <fstream>
@@ -158,6 +160,11 @@ Result<RunResult> RunResult::from_json(const Json& line) {
 }
 
 Result<std::vector<RunResult>> read_runs(const std::string& path) {
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) != 0) return cli::failure(errno, "open " + path);
+  if (S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode))
+    return Error{
+        EINVAL, "read runs of " + path + ": it is a device: give a file of outcore bench … --json"};
   errno = 0;
   std::ifstream file(path);
   if (!file) return cli::failure(errno, "open " + path);

@@ -1,8 +1,10 @@
 // outcore bench table: what Outcore must show, row by row.
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 
+#include "bench/data.h"
 #include "bench/medium.h"
 #include "bench/table.h"
 #include "cli/command.h"
@@ -40,6 +42,7 @@ int run_table(const TableRequest& request) {
   std::printf("\n%-50s %-36s %-30s %s\n", "work", "at least", "figure", "");
   unsigned met = 0, missed = 0, open = 0, left_out = 0;
   for (const bench::Row& row : bench::table_rows(request.options)) {
+    if (is_interrupted()) break;
     bench::RowResult result;
     if (row.is_fast && request.options.fast_dir.empty()) {
       result.figure = "no fast device";
@@ -60,6 +63,12 @@ int run_table(const TableRequest& request) {
                 result.figure.c_str(), verdict);
     std::fflush(stdout);
   }
+  bench::Data::remove_kept();
+  if (is_interrupted())
+    return report(Error{EINTR,
+                        "bench table: interrupted: the rows that ended are above, their "
+                        "runs in " +
+                            request.json_path});
   std::printf("\n%u met, %u not met, %u not measured; all runs are in %s\n", met, missed, open,
               request.json_path.c_str());
   json.close();

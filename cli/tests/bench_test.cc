@@ -179,6 +179,32 @@ TEST_F(Bench, AnInterruptedRunLeavesNoData) {
   EXPECT_TRUE(std::filesystem::is_empty(path("work")));
 }
 
+TEST_F(Bench, ATableLeavesNoDataInterruptedOrNot) {
+  std::filesystem::create_directory(path("work"));
+  const auto table = [&](const std::string& before) {
+    const std::string command = before + command_path() + " bench table --quick --only sort" +
+                                " --disk " + path("work") + " --json-file " + path("table.json") +
+                                " >" + path("out") + " 2>" + path("err");
+    const int status = std::system(command.c_str());
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_TRUE(std::filesystem::is_empty(path("work"))) << before;
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(table("timeout --preserve-status -s TERM 1 "), 1);
+  std::ifstream file(path("err"));
+  std::string line;
+  std::getline(file, line);
+  EXPECT_EQ(line.rfind("outcore: bench table: interrupted", 0), 0U) << line;
+  table("");
+}
+
+TEST_F(Bench, CompareRefusesADevice) {
+  const Outcome outcome = run("bench compare /dev/zero /dev/zero");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find("it is a device"), std::string::npos) << outcome.err;
+}
+
 TEST_F(Bench, NeverOverwritesAFileOfTheUser) {
   std::ofstream(path("precious")) << "thesis";
   const Outcome outcome = bench("sort --size 1M --memory dram --store " + path("precious"));
