@@ -45,7 +45,11 @@ int main(int argc, char** argv) {
   if (argc == 2) {
     auto graph = heap->construct<Graph>("graph");
     if (!graph) return fail(graph.status());
-    read_edges(**graph);
+    try {
+      read_edges(**graph);
+    } catch (const outcore::PersistentHeapFull& full) {  // containers throw; all else returns
+      return fail(full.error());
+    }
     std::printf("%zu vertices\n", (*graph)->size());
   } else {
     auto graph = heap->find<Graph>("graph");
