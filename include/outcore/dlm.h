@@ -96,6 +96,12 @@ static inline int dlm_unpin(const void* memory, size_t size_bytes) {
 #define dlm __attribute__((section(".bss.outcore_dlm")))
 #endif
 
+#if defined(OUTCORE_OCC)
+// Of no size. Compilers let data that is const into a section only if all data in it is: beside
+// this they report a dlm variable that is const, or a dlm function, also where it is the only one.
+__extension__ static dlm __attribute__((used)) char oc_dlm_is_written[0];
+#endif
+
 #endif
 
 // -- DLM_ARRAY(double, a, [N][N]); -- at file scope, for any compiler. In a header for other files:

@@ -41,9 +41,17 @@ TEST_P(OccRefusal, OfWhatIsNotStatic) {
   expect_refused("int main(void) {\n  dlm double a[4];\n  a[1] = 2;\n  return a[1] != 2;\n}",
                  words);
   expect_refused("int f(dlm int a) { return a; }\nint main(void) { return f(0); }", words);
+  expect_refused("dlm int f(void) { return 5; }\nint main(void) { return f(); }", "dlm ");
   expect_refused("dlm int f(void) { return 5; }\ndlm int a[4];\nint main(void) { return a[f()]; }",
                  "dlm data cannot be const, a function");
   expect_refused("struct s { dlm int a; };\nint main(void) { return 0; }", words);
+}
+
+TEST_P(OccRefusal, OfConstantData) {
+  const std::string words = "dlm data cannot be const";
+  expect_refused("dlm const int a[4];\nint main(void) { return a[1]; }", words);
+  expect_refused("extern const int a[4];\ndlm const int a[4] = {0};\nint main() { return a[1]; }",
+                 words, "cc");
 }
 
 TEST_P(OccRefusal, OfThreadLocalData) {
