@@ -366,10 +366,8 @@ class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
 
         BufferError while views of it live: arrays that were sliced out of it, buffers, tensors.
         """
-        if self.closed:
-            return
-        if self._mapped.is_inherited:
-            return  # the parent's, who closes it
+        if self.closed or self._mapped.is_inherited:
+            return  # the parent closes its own
         self._mapped.unmap()
         if self._opened.plan.owns_runtime:
             self._opened.pager.close()
@@ -397,4 +395,6 @@ class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
             warnings.warn(f"unclosed outcore array {self.url}", ResourceWarning, source=self,
                           stacklevel=2)
         if elements.region.exports == 0:
-            self.close()
+            elements.region.close_when_unused()  # nobody could catch what close() raises
+            if self._opened.plan.owns_runtime:
+                self._opened.pager.close()

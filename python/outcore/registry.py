@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import sys
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -69,12 +68,6 @@ def is_open(identity: tuple[int, int] | None) -> bool:
 
 
 @atexit.register
-def _flush_at_exit() -> None:
+def _end_at_exit() -> None:
     for region in open_regions():
-        try:
-            if region.exports == 0 and region.is_open:
-                region.unmap()
-            else:
-                region.flush_all()
-        except (OSError, ValueError, BufferError) as error:
-            print(f"outcore: at exit: {error}", file=sys.stderr)
+        region.end_at_exit()

@@ -39,6 +39,7 @@ RegionHandle::RegionHandle(std::shared_ptr<Runtime> runtime, Region region, uint
 
 RegionHandle::~RegionHandle() {
   const nb::gil_scoped_release released;
+  if (is_loss_told_ && !is_inherited()) static_cast<void>(region_.unmap(true));
   Region ended = std::move(region_);
 }
 
@@ -214,12 +215,32 @@ void RegionHandle::end_unused() {
     status = region_.unmap(true);
   }
   is_closing_ = false;
-  if (status) return;
-  try {
-    raise(status.error(), uri_, Blame::kStore);
-  } catch (nb::python_error& error) {
-    error.discard_as_unraisable("outcore: closing an array");
+  tell_loss(status);
+}
+
+void RegionHandle::end_at_exit() {
+  if (!region_.is_mapped() || is_inherited() || is_closing_) return;
+  if (exports_ == 0 && calls_ == 0) return end_unused();
+  Status status;
+  {
+    const nb::gil_scoped_release released;
+    status = region_.flush();  // views of it may be used until the very end
   }
+  tell_loss(status);
+}
+
+// One line for what nobody is there to catch.
+void RegionHandle::tell_loss(const Status& status) {
+  if (status || is_loss_told_) return;
+  is_loss_told_ = true;
+  if (uri_.starts_with("scratch:")) return;  // ends with its array anyway
+  const std::string text = status.message();
+  // The region goes now, so whatever is said of bytes that stay in it is over.
+  const std::string why = text.substr(0, text.find("; the bytes stay in memory"));
+  PySys_FormatStderr(
+      "outcore: what was written last to %s is lost: %s; if flush() or close() "
+      "fails, make room, and call it again before the array ends\n",
+      file_name_of(uri_).c_str(), why.c_str());
 }
 
 }  // namespace outcore::python

@@ -76,8 +76,11 @@ class RegionHandle {
   // BufferError while something uses the memory; after success the handle is closed.
   void unmap(bool force);
   // Closed from now on, but unmapped only when nothing uses the memory any more: for whoever must
-  // not fail. An error then is what Python calls unraisable.
+  // not fail. An error is then one line on sys.stderr, of what is lost.
   void close_when_unused();
+  // The interpreter ends: unmaps it, or, if its memory is in use, stores what was written. An error
+  // is one line, as above.
+  void end_at_exit();
 
   // While it lives the region is not unmapped. With the GIL.
   class Call {
@@ -106,6 +109,7 @@ class RegionHandle {
 
  private:
   void end_unused();
+  void tell_loss(const Status& status);
   void end_call() {  // one that was left alone
     if (--calls_ == 0 && exports_ == 0 && is_dropped_) end_unused();
   }
@@ -115,7 +119,7 @@ class RegionHandle {
   uint64_t start_;  // of the region in its store
   uint64_t forks_;
   uint64_t exports_ = 0, calls_ = 0;
-  bool is_closing_ = false, is_dropped_ = false;
+  bool is_closing_ = false, is_dropped_ = false, is_loss_told_ = false;
 };
 
 void add_region(nanobind::module_& m);

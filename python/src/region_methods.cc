@@ -120,11 +120,7 @@ void add_calls(nb::class_<H>& region) {
       .def("retry_failed",
            [](H& r) { r.run("retry", Blame::kStore, [](Region& g) { return g.retry_failed(); }); })
       .def("unmap", &H::unmap, "force"_a = false)
-      .def("flush_all",
-           [](H& r) {  // also of one that is closed, but in use
-             if (r.is_inherited() || !r.is_mapped()) return;
-             r.run_mapped(Blame::kStore, [](Region& g) { return g.flush(); });
-           })
+      .def("end_at_exit", &H::end_at_exit)
       .def("close_when_unused", &H::close_when_unused);
 }
 

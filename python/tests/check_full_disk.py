@@ -133,3 +133,22 @@ def test_a_touch_of_a_view_names_the_remedy_before_its_signal(disk):
                           capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == -signal.SIGBUS
     assert "No space left on device" in done.stderr and "make room" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("end", ["", "view = numpy.asarray(a)", "del a"])
+def test_what_is_lost_at_the_end_is_one_line(disk, end):
+    code = ("import outcore, sys, numpy\n"
+            "a = outcore.open(sys.argv[1], 'w', shape=int(sys.argv[2]), dtype='f8',\n"
+            "                 budget='64MiB')\n"
+            "a[...] = 7\n"
+            "try:\n"
+            "    a.close()\n"
+            "except OSError as error:\n"
+            "    assert 'the bytes stay in memory' in str(error)\n" + end)
+    name = str(disk / "a.dat")
+    done = subprocess.run([sys.executable, "-c", code, name, str(COUNT)],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") == 1 and "stay in memory" not in done.stderr, done.stderr
+    assert done.stderr.startswith(f"outcore: what was written last to {name} is lost: ")
+    assert "No space left on device" in done.stderr
