@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
@@ -134,7 +135,10 @@ int Door::release(std::byte* address, uint64_t size_bytes,
     const uint64_t to = std::min<uint64_t>(m->size_bytes, static_cast<uint64_t>(end - m->address));
     if (from == 0 && to == m->size_bytes) {
       if (const Status s = unmap(file, *m); !s.ok()) {
-        say("munmap: " + s.message(), true);
+        say("munmap of " + file.path +
+                ": what the program wrote cannot be stored: " + ::strerrordesc_np(s.code()) +
+                "; it stays mapped, in memory: make room before the program ends",
+            true);
         return s.code();
       }
       continue;

@@ -54,6 +54,10 @@ said 1 "$lost; it is lost when the process ends"
 expect 0 48 end 'all written'
 said 1 "$lost"
 said 1 .
+expect 0 48 munmap 'all written' 'munmap: No space left on device'
+said 1 "munmap of .*/$lost; it stays mapped, in memory: make room before the program ends"
+said 1 "/$lost; it is lost when the process ends"
+said 0 'flush again'
 expect 3 256 catch 'SIGBUS where it wrote'
 said 1 "$lost"
 expect 135 256 touch

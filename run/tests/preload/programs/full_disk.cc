@@ -1,5 +1,6 @@
-// full_disk DIR BYTES msync|end|touch|catch: writes BYTES through a mapping of a sparse file on a
-// disk that may have less. `msync`: then stores it, twice. `end`: leaves that to its end. `touch`,
+// full_disk DIR BYTES msync|munmap|end|touch|catch: writes BYTES through a mapping of a sparse file
+// on a disk that may have less. `msync`: then stores it, twice. `munmap`: unmaps it, which fails.
+// `end`: leaves that to its end. `touch`,
 // `catch`: is to go on until a touch is a SIGBUS, of which `catch` has a handler. Says what it was
 // told, and whether that took ten seconds.
 #include <signal.h>
@@ -53,6 +54,10 @@ int main(int count, char** arguments) {
       std::printf("slow: %ld\n", (seconds() - before) / 10);
     }
     require(is_filled(words, bytes / 8, 2), "the bytes are there still");
+  }
+  if (std::strcmp(way, "munmap") == 0) {
+    const int result = ::munmap(words, bytes);
+    std::printf("munmap: %s\n", result == 0 ? "done" : std::strerror(errno));
   }
   return 0;
 }
