@@ -21,6 +21,7 @@ std::string attempted(const Disk& disk, const std::string& at) {
 struct Newest {
   uint32_t commit = 0;
   std::string remark;  // about what is damaged
+  std::string like;    // the newest checkpoint whose name begins with the wanted one and a dot
 };
 
 // Finds the number of the commit that `at` names, in the newest journal that can be read.
@@ -46,9 +47,12 @@ Result<Newest> look_up(Disk& disk, const std::string& at) {
       newest.commit = found->number;
       return newest;
     }
+    for (const Checkpoint& checkpoint : loaded->state.checkpoints)
+      if (checkpoint.name.starts_with(at + ".")) newest.like = checkpoint.name;
     if (newest.remark.empty()) break;
   }
   return Error{ENOENT, attempted(disk, at) + ": there is none of this name" +
+                           (newest.like.empty() ? "" : ", but '" + newest.like + "'") +
                            (newest.remark.empty() ? ": `outcore checkpoint ls` lists them"
                                                   : "; " + newest.remark + ": restore a copy")};
 }

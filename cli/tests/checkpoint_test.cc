@@ -56,6 +56,18 @@ TEST_F(CheckpointCommand, MakesListsExportsAndRollsBack) {
   EXPECT_EQ(checkpoint("verify " + pool()).status, 0);
 }
 
+// oc_ssd_checkpoint numbers its checkpoints behind their names.
+TEST_F(CheckpointCommand, NamesTheNumberedOneIfThereIsNoneOfTheName) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  for (const char* name : {"last.1", "last.2", "lasting"})
+    ASSERT_EQ(checkpoint("make " + pool() + " " + name).status, 0);
+  const Outcome outcome = checkpoint("export " + pool() + " last " + path("out"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.error_lines(), 1u) << outcome.err;
+  EXPECT_NE(outcome.err.find("there is none of this name, but 'last.2'"), std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(CheckpointCommand, RemovesAllOrNone) {
   ASSERT_EQ(put("first", "a").status, 0);
   for (const char* name : {"one", "two", "three"})
