@@ -32,5 +32,35 @@ TEST_F(MetricsAtExit, OfSeveralProcessesStandInOneFileWhichEachRunBeginsAnew) {
   }
 }
 
+// Beside the record, which a mistyped program would have cost before.
+TEST_F(MetricsAtExit, OfAnEarlierRunStayUntilThereAreOthers) {
+  for (const char* name : {"report", "metrics-at-exit"}) {
+    const std::string file = path(std::string(name) + ".json"), earlier = "{\"earlier\":1}\n";
+    std::ofstream(file) << earlier;
+    const auto content = [&] {
+      std::ifstream in(file);
+      return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    const std::string options = "run --" + std::string(name) + " " + file + " --min-size 4k ";
+    EXPECT_EQ(run(options + "-- no-such-program").status, 127);
+    EXPECT_EQ(content(), earlier);
+    const Outcome none = run(options + "-- true");
+    EXPECT_EQ(none.status, 0);
+    EXPECT_EQ(none.error_lines(), 1U) << none.err;
+    EXPECT_NE(none.err.find("write to " + file + ": there is nothing to write"), std::string::npos)
+        << none.err;
+    EXPECT_NE(none.err.find("an earlier run's"), std::string::npos) << none.err;
+    EXPECT_EQ(content(), earlier);
+    std::ofstream(path("data")) << std::string(1 << 20, 'x');
+    const Outcome some = run(options + "-q --map '" + path("data") + "' -- python3 -c \"import mmap;" +
+                             " m = mmap.mmap(open('" + path("data") +
+                             "', 'rb').fileno(), 0, prot=mmap.PROT_READ); m[5000]\"");
+    EXPECT_EQ(some.status, 0) << some.err;
+    EXPECT_EQ(some.err, "");
+    EXPECT_EQ(content().find("earlier\":1"), std::string::npos);
+    EXPECT_TRUE(Json::parse_or_null(content()).is_object()) << content();
+  }
+}
+
 }  // namespace
 }  // namespace outcore::cli

@@ -1,6 +1,7 @@
 #include "core/runtime/exit_report.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "core/base/assert.h"
+#include "core/base/earlier_output.h"
 #include "core/base/error.h"
 #include "core/os/wait.h"
 
@@ -55,17 +57,29 @@ bool is_wanted(const Runtime::Impl& impl) {
   return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
 }
 
+// Whether the file has only what an earlier run left. Then it is locked, for a while at most: another
+// process of this run may be about to replace it, too.
+bool is_to_be_replaced(int file, struct stat* about) {
+  constexpr uint64_t kNsMax = 1'000'000'000;
+  if (about->st_size == 0 || !base::EarlierOutput::is_left(*about)) return false;
+  const uint64_t start_ns = os::now_ns();
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0 && os::now_ns() - start_ns < kNsMax) os::yield();
+  return ::fstat(file, about) == 0 && base::EarlierOutput::is_left(*about);
+}
+
 // One line, appended in one call, so that lines of processes that append at the same time are not
 // mixed. 0 or -errno.
 int append(int file, std::string line) {
   struct stat about {};
   if (::fstat(file, &about) != 0) return -errno;
   if (S_ISREG(about.st_mode)) {
-    const auto size = static_cast<uint64_t>(about.st_size);
+    const bool is_replaced = is_to_be_replaced(file, &about);
+    const auto size = is_replaced ? 0 : static_cast<uint64_t>(about.st_size);
     rlimit most{};  // whoever makes a file larger than he may is ended by a signal
     if (::getrlimit(RLIMIT_FSIZE, &most) == 0 &&
         most.rlim_cur - std::min(most.rlim_cur, size) < line.size() + 1)
       return -EFBIG;
+    if (is_replaced && ::ftruncate(file, 0) != 0) return -errno;
     // What another could not write to its end is not made longer.
     char last = '\n';
     if (size != 0 && ::pread(file, &last, 1, about.st_size - 1) == 1 && last != '\n')

@@ -393,7 +393,7 @@ std::string option_table_markdown() {
       "file.\n"
       "\nA file of `metrics_at_exit`, or of `report`, has one line of JSON for each runtime that "
       "has ended, of all processes; none overwrites another's (on NFS give each a path of its "
-      "own).\nWhat was in it stays, but `outcore run` empties it before the program begins.\n";
+      "own).\nWhat was in it stays, but the first line of an `outcore run` replaces what it found there.\n";
   return text;
 }
 

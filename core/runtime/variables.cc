@@ -22,7 +22,7 @@ constexpr std::string_view kOthers[] = {
     "BENCH_DIR",   "RUN_MAP",      "RUN_NOT_MAP",    "RUN_MIN_SIZE", "RUN_ALLOC",
     "RUN_EXPLAIN", "RUN_QUIET",    "RUN_JSON",       "RUN_ROOT",     "RUN_REPORT",
     "RUN_COMMAND", "RUN_REPLICAS", "RUN_ALLOW_AIO",  "RUN_WINDOW",   "RUN_KEEP_PRIVILEGES",
-    "RUN_BUFFER",  "BUFFER_DIR",   "PRELOAD_LIBRARY"};
+    "RUN_BUFFER",  "RUN_BEFORE",   "BUFFER_DIR",     "PRELOAD_LIBRARY"};
 
 // Variables of Outcore's own tests and their scripts.
 constexpr std::string_view kOfTests[] = {"TEST_",       "SIM_",       "STRESS_",

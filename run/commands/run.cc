@@ -13,6 +13,7 @@
 #include "cli/command_syntax.h"
 #include "cli/kept_descriptor.h"
 #include "cli/text.h"
+#include "core/base/earlier_output.h"
 #include "outcore/runtime.h"
 #include "run/commands/check_environment.h"
 #include "run/commands/program.h"
@@ -86,6 +87,10 @@ Status add_report_memory() {
   const std::string pid = std::to_string(::getpid());
   const std::string report = pid + ":" + std::to_string(file);
   ::setenv("OUTCORE_RUN_ROOT", pid.c_str(), 1);
+  // Its first line is the process; that of an outer run has one.
+  const char* const before = std::getenv(base::EarlierOutput::kVariable);
+  if (before != nullptr && *before == '\n')
+    ::setenv(base::EarlierOutput::kVariable, (pid + before).c_str(), 1);
   // Of no other run, now or later.
   uint64_t chance = 0;
   if (::getrandom(&chance, sizeof chance, 0) == sizeof chance)

@@ -14,6 +14,7 @@
 #include "cli/command_syntax.h"
 #include "cli/output_file.h"
 #include "cli/text.h"
+#include "core/base/earlier_output.h"
 #include "outcore/store_catalog.h"
 
 namespace outcore::cli {
@@ -271,10 +272,19 @@ bool is_one_of_several() {
                      [](const char* sign) { return std::getenv(sign) != nullptr; });
 }
 
+// Empty: it is no file that lines are kept in.
+std::string earlier_line(const std::string& path) {
+  struct stat about {};
+  const bool is_there = ::stat(path.c_str(), &about) == 0;
+  if ((is_there && !S_ISREG(about.st_mode)) || path.find('\n') != std::string::npos) return {};
+  return "\n" + base::EarlierOutput::mark_of(path) + " " + path;
+}
+
 }  // namespace
 
 Status set_run_environment(const RunOptions& options) {
   if (Status s = check_outputs(options); !s) return s;
+  std::string before;
   for (size_t i = 0; i < std::size(kRuntimeOptions); ++i) {
     const RuntimeOption& option = kRuntimeOptions[i];
     if (!options.runtime[i]) continue;
@@ -283,12 +293,13 @@ Status set_run_environment(const RunOptions& options) {
     const std::string value = value_of(option, *options.runtime[i]);
     if (option.name == std::string_view("report") && report_page(options)) continue;
     set(option.variable().c_str(), value);
-    // The processes of this run append to it; what an earlier run left goes.
+    // The processes of this run append to it; the first of them replaces what an earlier run left.
     if ((option.name == std::string_view("metrics_at_exit") ||
          (option.name == std::string_view("report") && value.ends_with(".json"))) &&
-        value.starts_with('/') && !is_one_of_several())
-      static_cast<void>(::truncate(value.c_str(), 0));
+        value.starts_with('/'))
+      before += earlier_line(value);
   }
+  if (!is_one_of_several() && !before.empty()) set(base::EarlierOutput::kVariable, before);
   for (const Status& status :
        {check_checkpoints(options), set_globs(options.map, "--map", "OUTCORE_RUN_MAP"),
         set_globs(options.not_map, "--not-map", "OUTCORE_RUN_NOT_MAP"), set_sizes(options),

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "core/base/earlier_output.h"
 #include "core/base/units.h"
 #include "run/preload/real.h"
 #include "run/preload/report_next.h"
@@ -187,6 +188,19 @@ void append(const std::string& path, const std::string& line) {
 
 }  // namespace
 
+// Of a file that the run was to fill: whoever reads it would take what is there for this run's.
+void tell_what_is_missing() {
+  using base::EarlierOutput;
+  EarlierOutput::for_each(::getpid(), [](std::string_view mark, std::string_view path) {
+    const std::string name(path);
+    if (EarlierOutput::mark_of(name) != mark) return;
+    say("write to " + name +
+            ": there is nothing to write, as nothing went through Outcore (--explain says why)" +
+            (mark == EarlierOutput::kNoFile ? "" : "; what is in it is an earlier run's"),
+        true);
+  });
+}
+
 std::string Report::to_json() const { return json_of(*this).dump(); }
 
 void publish(const Report& report) {
@@ -207,6 +221,7 @@ void publish(const Report& report) {
       say("write " + s.json + ": " + ::strerrordesc_np(errno), true);
     if (fd >= 0) real().close(fd);
   }
+  tell_what_is_missing();
   if (s.is_quiet || all.empty()) return;
   std::string out;
   for (const Json& p : all) print_process(&out, p);
