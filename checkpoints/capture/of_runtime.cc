@@ -49,12 +49,8 @@ class OfRuntime {
   explicit OfRuntime(const std::shared_ptr<Runtime::Impl>& runtime)
       : runtime_(runtime), pool_uri_(runtime->options.checkpoint_pool) {}
 
-  // EBUSY means to try later: another process has the pool now.
-  Status begin() {
-    if (pool_uri_ == "none") return {};
-    const Status s = open_own_target();
-    return s.code() == EBUSY ? Status() : s;
-  }
+  Status begin() { return pool_uri_ == "none" ? Status() : note_pool(open_own_target()); }
+  static Status open_once(const std::string& pool) { return note_pool(open_target(pool).status()); }
 
   Result<CheckpointReport> make(const std::string& name,
                                 std::shared_ptr<CheckpointTarget>* target) {
@@ -95,6 +91,8 @@ class OfRuntime {
   }
 
  private:
+  // EBUSY means to try later: another process has the pool now.
+  static Status note_pool(const Status& s) { return s.code() == EBUSY ? Status() : s; }
   Status open_own_target() {
     if (target_ != nullptr) return {};
     auto target = open_target(pool_uri_);
@@ -306,6 +304,6 @@ Result<std::unique_ptr<Runtime::Impl::Checkpointer>> start(
 
 }  // namespace
 
-void make_those_of_runtimes() { runtime::set_checkpoint_maker(start); }
+void make_those_of_runtimes() { runtime::set_checkpoint_maker(start, OfRuntime::open_once); }
 
 }  // namespace outcore::checkpoints

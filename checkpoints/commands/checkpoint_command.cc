@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/command_syntax.h"
 #include "cli/json.h"
+#include "cli/pool_uri.h"
 #include "cli/store_copy.h"
 #include "cli/text.h"
 #include "outcore/checkpoint_catalog.h"
@@ -23,11 +24,7 @@ struct Words {
   Retention kept;
   bool is_json = false, is_dry_run = false, may_replace = false;
 
-  // A folder may be given instead of a URI.
-  std::string uri() const {
-    const size_t colon = pool.find(':');
-    return colon == std::string::npos || pool.find('/') < colon ? "versioned:" + pool : pool;
-  }
+  std::string uri() const { return pool_uri(pool); }
 };
 
 // What is wrong with a thing that is named is a failure; with its name, a mistake of usage.

@@ -135,9 +135,12 @@ TEST_F(RunLearn, AFileThatIsNoProfileIsToldInOneLineAndTheProgramRuns) {
   EXPECT_EQ(text_of("profile"), "my own notes");
 }
 
-TEST_F(RunLearn, APlaceThatTakesNoFileIsToldInOneLineAndTheProgramRuns) {
+TEST_F(RunLearn, AFolderThatGoesWhileTheProgramRunsIsToldInOneLine) {
   const std::string place = path("none") + "/profile";
-  const Outcome outcome = run(command("--learn " + place, ""));
+  std::filesystem::create_directory(path("none"));
+  const Outcome outcome =
+      run("run --budget 16M --min-size 4k --map data --learn " + place + " -- sh -c 'rmdir " +
+          path("none") + "; exec python3 " + path("program.py") + "'");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const std::string told = "outcore: keep what was learnt in " + place + ": ";
   EXPECT_NE(outcome.err.find(told), std::string::npos) << outcome.err;

@@ -76,31 +76,32 @@ TEST_F(Run, EveryOptionOfTheDoorBecomesItsVariable) {
 }
 
 // Values that the runtime takes, none of them the default.
-const std::map<std::string, std::string> kValues = {{"budget", "auto"},
-                                                    {"budget_min", "32M"},
-                                                    {"budget_max", "512M"},
-                                                    {"policy", "fifo"},
-                                                    {"page", "64k"},
-                                                    {"readahead", "0"},
-                                                    {"high_watermark", "90"},
-                                                    {"low_watermark", "80"},
-                                                    {"wait_max", "5s"},
-                                                    {"scratch_dir", "/"},
-                                                    {"delivery", "messages"},
-                                                    {"frames", "shared"},
-                                                    {"on_error", "zero"},
-                                                    {"keepers", "2"},
-                                                    {"prefetch_threads", "3"},
-                                                    {"event_threads", "4"},
-                                                    {"learn", "/var/tmp/l"},
-                                                    {"metrics_at_exit", "text"},
-                                                    {"kernel", "6.1"},
-                                                    {"checkpoint", "10min"},
-                                                    {"checkpoint_pool", "versioned:/var/tmp/p"},
-                                                    {"checkpoint_keep", "5"},
-                                                    {"fetch", "page"},
-                                                    {"buffer", "of-a-test"},
-                                                    {"report", "/var/tmp/r.json"}};
+const std::map<std::string, std::string> kValues = {
+    {"budget", "auto"},
+    {"budget_min", "32M"},
+    {"budget_max", "512M"},
+    {"policy", "fifo"},
+    {"page", "64k"},
+    {"readahead", "0"},
+    {"high_watermark", "90"},
+    {"low_watermark", "80"},
+    {"wait_max", "5s"},
+    {"scratch_dir", "/tmp"},
+    {"delivery", "messages"},
+    {"frames", "shared"},
+    {"on_error", "zero"},
+    {"keepers", "2"},
+    {"prefetch_threads", "3"},
+    {"event_threads", "4"},
+    {"learn", "/var/tmp/l"},
+    {"metrics_at_exit", "text"},
+    {"kernel", "6.1"},
+    {"checkpoint", "10min"},
+    {"checkpoint_pool", "versioned:/var/tmp/outcore-of-a-test"},
+    {"checkpoint_keep", "5"},
+    {"fetch", "page"},
+    {"buffer", "of-a-test"},
+    {"report", "/var/tmp/r.json"}};
 
 TEST_F(Run, EveryOptionOfTheRuntimeBecomesItsVariable) {
   std::string arguments;
@@ -116,6 +117,7 @@ TEST_F(Run, EveryOptionOfTheRuntimeBecomesItsVariable) {
   auto all = variables(outcome);
   for (const runtime::Option& option : runtime::option_table())
     EXPECT_EQ(all[option.variable()], kValues.at(option.name)) << option.name;
+  std::filesystem::remove_all("/var/tmp/outcore-of-a-test");  // the pool, which was made
 }
 
 TEST_F(Run, OptionsThatContradictEachOtherAreToldBeforeTheProgramBegins) {

@@ -23,6 +23,13 @@
 namespace outcore::buffer {
 namespace {
 
+Status check_size(const std::string& name, uint64_t limit_bytes) {
+  if (limit_bytes >= kLimitLeast) return {};
+  return Error{EINVAL, "make the buffer " + name + ": a budget of " +
+                           base::format_bytes(limit_bytes) + " is too small; the least is " +
+                           base::format_bytes(kLimitLeast)};
+}
+
 // Tries for as long as a process that is running needs at most. 0, -ETIMEDOUT or -errno.
 int lock_soon(int fd, uint64_t byte) {
   constexpr uint64_t kNsMax = 1'000'000'000;
@@ -95,6 +102,10 @@ void Member::remove_file_if_last() const {
   if (!has_file() || os::lock_bytes(fd_, F_WRLCK, kMaking, 1) != 0) return;
   remove_if_empty(fd_, path_);
   unlock(fd_, kMaking);
+}
+
+Status Member::check_limit(const std::string& name, uint64_t limit_bytes) {
+  return ::access(path_of(name).c_str(), F_OK) == 0 ? Status() : check_size(name, limit_bytes);
 }
 
 Result<std::unique_ptr<Member>> Member::join(const std::string& name, uint64_t limit_bytes) {
@@ -170,10 +181,7 @@ Status Member::find_or_make(uint64_t limit_bytes) {
 }
 
 Status Member::make(uint64_t limit_bytes) {
-  if (limit_bytes < kLimitLeast)
-    return Error{EINVAL, "make the buffer " + name_ + ": a budget of " +
-                             base::format_bytes(limit_bytes) + " is too small; the least is " +
-                             base::format_bytes(kLimitLeast)};
+  if (Status s = check_size(name_, limit_bytes); !s) return s;
   if (Status s = can_have_size(kFramesBytes); !s) return s;
   for (const auto& [fd, bytes] :
        {std::pair{&board_fd_, uint64_t{sizeof(Board)}}, std::pair{&frames_fd_, kFramesBytes},

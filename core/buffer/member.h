@@ -27,6 +27,8 @@ class Member {
   // the library has it), EACCES (its members' memory cannot be had), EMFILE, EUSERS (256 members),
   // ETIMEDOUT (somebody who stands still has its lock). REQUIRES: this process is no member of it.
   static Result<std::unique_ptr<Member>> join(const std::string& name, uint64_t limit_bytes);
+  // Whether join() could make it with this limit; one that has a file may be of any size. EINVAL.
+  static Status check_limit(const std::string& name, uint64_t limit_bytes);
 
   ~Member();  // leaves
   // The buffer's file goes with its last member; a process that ends without leaving calls this.

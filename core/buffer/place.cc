@@ -48,10 +48,10 @@ Status check_name(const std::string& name) {
                            "dot in front"};
 }
 
-Result<std::string> folder() {
-  std::string path = place();
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    return base::system_error(errno, "make the folder of buffers, " + path, kRemedy);
+namespace {
+
+// The folder is there.
+Status check_rights(const std::string& path) {
   struct stat about;
   if (::lstat(path.c_str(), &about) != 0)
     return base::system_error(errno, "look at the folder of buffers, " + path, kRemedy);
@@ -62,8 +62,28 @@ Result<std::string> folder() {
     return Error{EPERM, "the folder of buffers, " + path +
                             ", is open to other users: make it yours alone (chmod 700), or " +
                             kRemedy};
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> folder() {
+  std::string path = place();
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return base::system_error(errno, "make the folder of buffers, " + path, kRemedy);
+  if (Status s = check_rights(path); !s) return s.error();
   return path;
 }
+
+Status check_folder() {
+  const std::string path = place();
+  if (::access(path.c_str(), F_OK) == 0) return check_rights(path);
+  const std::string above = path.substr(0, path.rfind('/') + 1);
+  if (::access(above.empty() ? "." : above.c_str(), W_OK | X_OK) == 0) return {};
+  return base::system_error(errno, "make the folder of buffers, " + path, kRemedy);
+}
+
+std::string path_of(const std::string& name) { return file_of(place(), name); }
 
 std::string file_of(const std::string& folder, const std::string& name) {
   return folder + "/" + name + std::string(kSuffix);

@@ -15,6 +15,10 @@ Status check_name(const std::string& name);
 // $OUTCORE_BUFFER_DIR, else $XDG_RUNTIME_DIR/outcore, else outcore-UID in the folder for temporary
 // files; made if it is missing. Errors: those of the system; EPERM (another user could get in).
 Result<std::string> folder();
+// Whether folder() would have one; nothing is made. Errors: the same.
+Status check_folder();
+// Where the file of a buffer of this name is, or would be.
+std::string path_of(const std::string& name);
 
 // The file of a buffer there: its name and a suffix that nothing else has.
 std::string file_of(const std::string& folder, const std::string& name);

@@ -24,7 +24,30 @@ uint64_t write_buffer_bytes(uint64_t budget_bytes, unsigned keepers) {
                               16 << 10, 1 << 20);
 }
 
+// What is no page: of transfers, and of what is written back.
+uint64_t buffer_bytes_of(const PagerOptions& options) {
+  return budget::BouncePool::shape_for(options.budget_bytes).total_bytes() +
+         options.keepers * write_buffer_bytes(options.budget_bytes, options.keepers);
+}
+
 }  // namespace
+
+Status Pager::check_budget(const PagerOptions& options, uint64_t page_bytes) {
+  OC_CHECK(options.keepers != 0);
+  const auto refuse = [&](const std::string& use, uint64_t least_bytes) {
+    return Error{EINVAL, "a budget of " + format_bytes(options.budget_bytes) +
+                             " is too small for " + use + ": the least that would do is " +
+                             format_bytes(least_bytes)};
+  };
+  const uint64_t fixed = buffer_bytes_of(options);
+  if (options.budget_bytes < kBudgetLeast || fixed > options.budget_bytes / 2)
+    return refuse(std::to_string(options.keepers) + (options.keepers == 1 ? " keeper" : " keepers"),
+                  std::max(kBudgetLeast, 2 * options.keepers * uint64_t{64 << 10}));
+  const uint64_t least = fixed + (kPagesLeast + options.prefetch_threads) * page_bytes;
+  if (page_bytes > base::kSystemPage && least > options.budget_bytes)
+    return refuse("pages of " + format_bytes(page_bytes), least);
+  return {};
+}
 
 Pager::~Pager() {
   for (uint32_t i = 0; i < caches_end; ++i) OC_CHECK(caches[i].load() == nullptr);
@@ -36,13 +59,8 @@ Status Pager::allocate() {
   OC_CHECK(options.high_watermark <= 100);
   const uint64_t buffers = write_buffer_bytes(options.budget_bytes, options.keepers);
   const budget::BouncePool::Shape shape = budget::BouncePool::shape_for(options.budget_bytes);
-  const uint64_t fixed = shape.total_bytes() + options.keepers * buffers;
-  if (options.budget_bytes < kBudgetLeast || fixed > options.budget_bytes / 2) {
-    const uint64_t least = std::max(kBudgetLeast, 2 * options.keepers * uint64_t{64 << 10});
-    return Error{EINVAL, "a budget of " + format_bytes(options.budget_bytes) +
-                             " is too small for " + std::to_string(options.keepers) +
-                             " keeper(s): the least that would do is " + format_bytes(least)};
-  }
+  const uint64_t fixed = buffer_bytes_of(options);
+  if (Status s = check_budget(options, base::kSystemPage); !s) return s;
   if (Status s = bounce.allocate(shape, options.keepers * buffers); !s) return s;
   if (Status s = frames.allocate(
           static_cast<uint32_t>(std::min<uint64_t>(options.frames_max, 0xFFFFFFF0)));

@@ -62,6 +62,9 @@ struct Pager {
   Pager& operator=(const Pager&) = delete;
   ~Pager();  // REQUIRES: no cache is left
 
+  // Whether the budget has room for keepers, and for regions of such pages. EINVAL: with the least
+  // that would do.
+  static Status check_budget(const PagerOptions& options, uint64_t page_bytes);
   // Tables, buffers and policies, within the budget. Once, before anything else. Errors: EINVAL
   // (the policy; a budget that is too small, with the least that would do), ENOMEM.
   Status allocate();

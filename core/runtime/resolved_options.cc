@@ -24,6 +24,8 @@ void remember(const Option& option, const std::string& source, const std::string
               OptionPlace place, ResolvedOptions* into) {
   into->sources[option.name] = remark.empty() ? source : source + ": " + remark;
   into->places[option.name] = place;
+  if (option.name == "budget")
+    into->has_sized_budget = place != OptionPlace::kDefault && remark.empty();
 }
 
 // Reads a text into an option, and remembers where it was.

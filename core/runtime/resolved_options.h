@@ -23,8 +23,9 @@ enum class OptionPlace : uint8_t { kDefault, kConfigFile, kEnvironment, kProgram
 struct ResolvedOptions {
   static constexpr uint64_t kNoBound = UINT64_MAX;
 
-  uint64_t budget_bytes = 0;   // with adapts_budget: what it begins with
-  bool adapts_budget = false;  // budget = auto
+  uint64_t budget_bytes = 0;      // with adapts_budget: what it begins with
+  bool adapts_budget = false;     // budget = auto
+  bool has_sized_budget = false;  // of a size that somebody named, and no share of the memory
   uint64_t budget_min_bytes = 0, budget_max_bytes = kNoBound;  // with adapts_budget alone
   std::string policy;
   uint64_t page_bytes = 0;

@@ -17,6 +17,7 @@
 #include "core/region/address_map.h"
 #include "core/runtime/exit_report.h"
 #include "core/runtime/runtime_impl.h"
+#include "core/runtime/start_checks.h"
 #include "core/store/buffer_set.h"
 #include "core/store/registry.h"
 #include "outcore/buffers.h"
@@ -29,6 +30,7 @@ namespace runtime {
 namespace {
 
 std::atomic<CheckpointMaker> checkpoint_maker{nullptr};
+std::atomic<PoolOpener> pool_opener{nullptr};
 
 Result<std::unique_ptr<Runtime::Impl::Checkpointer>> start_checkpoints(
     const std::shared_ptr<Runtime::Impl>& runtime) {
@@ -42,7 +44,16 @@ Result<std::unique_ptr<Runtime::Impl::Checkpointer>> start_checkpoints(
 
 }  // namespace
 
-void set_checkpoint_maker(CheckpointMaker maker) { checkpoint_maker.store(maker); }
+void set_checkpoint_maker(CheckpointMaker maker, PoolOpener opener) {
+  checkpoint_maker.store(maker);
+  pool_opener.store(opener);
+}
+
+Status open_pool_once(const std::string& uri) {
+  static_cast<void>(store_kinds());  // registers the products
+  const PoolOpener opener = pool_opener.load();
+  return opener == nullptr ? Status() : opener(uri);
+}
 
 }  // namespace runtime
 
@@ -121,12 +132,8 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   if (!engine) return Error{engine.code(), budget_from + engine.message()};
   impl->engine = std::move(engine).value();
   impl->publish();
-  if (o.page_bytes > kSystemPage &&
-      impl->engine->pager().least_budget(o.page_bytes) > e.budget_bytes)
-    return Error{EINVAL, budget_from + "a budget of " + base::format_bytes(e.budget_bytes) +
-                             " is too small for pages of " + base::format_bytes(o.page_bytes) +
-                             ": the least that would do is " +
-                             base::format_bytes(impl->engine->pager().least_budget(o.page_bytes))};
+  if (Status s = paging::Pager::check_budget(e, o.page_bytes); !s)
+    return Error{s.code(), budget_from + s.message()};
   impl->start_learning();
   if (Status s = impl->start_governor(); !s) return s.error();
   if (Status s = impl->start_recording(); !s) {
@@ -194,6 +201,12 @@ Result<Runtime> Runtime::start(const RuntimeOptions& options) {
 
 Status Runtime::check(const RuntimeOptions& options) {
   return runtime::resolve_options(options).status();
+}
+
+Status Runtime::check_start(const RuntimeOptions& options) {
+  const os::CancelBlock uncancelled;
+  const Result<runtime::ResolvedOptions> resolved = runtime::resolve_options(options);
+  return resolved ? runtime::check_start(resolved.value()) : resolved.status();
 }
 
 Runtime::Runtime(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}

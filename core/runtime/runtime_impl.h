@@ -204,7 +204,11 @@ void publish(const paging::PageCache& cache);
 // that starts them (core/base/products.h). They end with the Checkpointer.
 using CheckpointMaker = Result<std::unique_ptr<Runtime::Impl::Checkpointer>> (*)(
     const std::shared_ptr<Runtime::Impl>& runtime);
-void set_checkpoint_maker(CheckpointMaker maker);
+// Opens the pool of checkpoints, and closes it; it is made if it does not exist. Errors: what would
+// keep checkpoints from being made there.
+using PoolOpener = Status (*)(const std::string& uri);
+void set_checkpoint_maker(CheckpointMaker maker, PoolOpener opener);
+Status open_pool_once(const std::string& uri);
 }  // namespace runtime
 
 }  // namespace outcore

@@ -53,6 +53,11 @@ class Runtime {
   // nothing is made. EINVAL: one is wrong, or two contradict each other; others: what keeps the
   // config file from being read.
   static Status check(const RuntimeOptions& options = {});
+  // check(), and whether what the options name can be had on this machine now: a budget of a size
+  // that has room for keepers and pages, a folder for scratch space, for buffers and for the
+  // profile, and the pool of checkpoints, which is made if it does not exist. Errors: those, with
+  // the place of the option; what changes later may still fail.
+  static Status check_start(const RuntimeOptions& options = {});
 
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;

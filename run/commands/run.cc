@@ -101,10 +101,11 @@ Status add_report_memory() {
 
 // What the runtime says to its options, before the program hears of it. Only if something was set:
 // a config file of the user's or of the machine's is no option of this run, and the library tells
-// what is wrong with it, as it does in every program.
-Status check_options(const RunOptions& options) {
+// what is wrong with it, as it does in every program. For a program that cannot start nothing is
+// looked for on the machine, nor made.
+Status check_options(const RunOptions& options, const Program& program) {
   if (!has_runtime_options(options)) return {};
-  const Status status = check_runtime_options();
+  const Status status = program.error == 0 ? Runtime::check_start() : check_runtime_options();
   return status ? status : Error{status.code(), in_words_of_flags(status.message(), options)};
 }
 
@@ -141,8 +142,8 @@ int start(const CommandSyntax& run, const RunOptions& options, char** words) {
   const Result<std::string> library = find_library();
   if (!library) return report(library.error());
   tell_unknown_variables();
-  if (Status status = check_options(options); !status) return report(status.error());
   const Program program = find_program(name);
+  if (Status status = check_options(options, program); !status) return report(status.error());
   const std::optional<std::string> page = report_page(options);
   if (page || options.metrics) {
     auto watched = WatchedRun::prepare(page, options.metrics);
@@ -175,8 +176,9 @@ CommandSyntax& add_run(CommandSyntax& outcore, char** const& program) {
       outcore.add("run", "Start an unmodified program with its large file mappings in Outcore");
   add_run_options(run, *options);
   run.footer(
-      "Sizes are numbers with k, M, G or T. Each option has a variable, and wins over it: "
-      "--min-size\nis OUTCORE_RUN_MIN_SIZE, --budget is OUTCORE_BUDGET.\n"
+      "Sizes are numbers with k, M, G or T. Each option but --metrics has a variable, and wins "
+      "over "
+      "it:\n--min-size is OUTCORE_RUN_MIN_SIZE, --budget is OUTCORE_BUDGET.\n"
       "Examples:\n"
       "  outcore run --budget 4G -- kraken2 --memory-mapping --db standard reads.fq\n"
       "  outcore run --budget 25% --map '*.npy' python3 train.py\n"

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/command_syntax.h"
 #include "cli/output_file.h"
+#include "cli/pool_uri.h"
 #include "cli/text.h"
 #include "core/base/earlier_output.h"
 #include "outcore/store_catalog.h"
@@ -43,7 +44,8 @@ constexpr RuntimeOption kRuntimeOptions[] = {
     {"prefetch_threads", "N", "threads that fill ahead (2)"},
     {"event_threads", "N", "threads that fill in messages delivery (2)"},
     {"checkpoint", "TIME", "hold what is mapped for writing every so often, as in 10min (0s)"},
-    {"checkpoint_pool", "URI", "where checkpoints are kept, versioned:FOLDER (none)"},
+    {"checkpoint_pool", "POOL",
+     "where checkpoints are kept, versioned:FOLDER, or the folder (none)"},
     {"checkpoint_keep", "N", "how many of them are kept (3)"},
     {"learn", "FILE", "keeps what was needed first; the next start brings it in ahead (none)"},
     {"buffer", "NAME", "shares pages of files with all runs of this name, in one budget (none)"},
@@ -56,8 +58,11 @@ std::string value_of(const RuntimeOption& option, const std::string& given) {
   const std::string name = option.name;
   const bool is_word = given.empty() || given == "none" || given == "text";
   static const std::string pool = "versioned:";
-  if (name == "checkpoint_pool" && given.starts_with(pool) && given.size() > pool.size())
-    return pool + absolute(given.substr(pool.size()));
+  if (name == "checkpoint_pool" && given != "none") {
+    const std::string uri = pool_uri(given);
+    const bool has_folder = uri.starts_with(pool) && uri.size() > pool.size();
+    return has_folder ? pool + absolute(uri.substr(pool.size())) : uri;
+  }
   const bool is_path = name == "scratch_dir" ||
                        ((name == "learn" || name == "report") && given != "none") ||
                        (name == "metrics_at_exit" && !is_word);
@@ -160,6 +165,10 @@ Status check_outputs(const RunOptions& options) {
     const GivenOption file = find_runtime_option(options, name);
     if (!file.text || file.text->empty() || *file.text == "none" || *file.text == "text") continue;
     if (name == std::string_view("report") && report_page(options)) continue;  // its watcher asks
+    if (name == std::string_view("report") && !file.text->ends_with(".json"))
+      return file.wrong(
+          "name a file that ends in .json, for a record, which `outcore report` reads, or, by "
+          "--report, in .html, for a page");
     if (Status s = check_output(*file.text, HowWritten::kInPlace, file.place); !s) return s;
   }
   return {};
@@ -326,6 +335,9 @@ std::string in_words_of_flags(std::string message, const RunOptions& options) {
       message.replace(at, variable.size() + (has_value ? 1 : 0),
                       kRuntimeOptions[i].flag() + (has_value ? " " : ""));
     }
+    const std::string flag = kRuntimeOptions[i].flag();
+    const std::string twice = std::string(kRuntimeOptions[i].name) + " (" + flag + "):";
+    if (message.starts_with(twice)) message.replace(0, twice.size(), flag + ":");
   }
   return message;
 }

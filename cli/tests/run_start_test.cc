@@ -1,0 +1,93 @@
+// What `outcore run` refuses before the program starts, because it cannot be had on this machine:
+// the runtime in the program would find out, and leave all to the kernel.
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "cli/tests/command_line.h"
+
+namespace outcore::cli {
+namespace {
+
+class RunStart : public CommandTest {
+ protected:
+  void expect_refusal(const std::string& options, int status, const std::string& said) const {
+    const Outcome outcome =
+        run_lines("sh", command_path() + " run " + options + " -- touch made; exit $?");
+    EXPECT_EQ(outcome.status, status) << options << ": " << outcome.err;
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("outcore: ", 0), 0U) << outcome.err;
+    EXPECT_NE(outcome.err.find(said), std::string::npos) << said << " in: " << outcome.err;
+    EXPECT_EQ(outcome.err.find("OUTCORE_B"), std::string::npos) << "not typed: " << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(path("made"))) << options;
+  }
+};
+
+TEST_F(RunStart, ABudgetThatIsTooSmallIsRefused) {
+  expect_refusal("--budget 64k", 2,
+                 "--budget: a budget of 64 KiB is too small for 1 keeper: the least");
+  expect_refusal("--budget 300k --keepers 16", 2, "too small for 16 keepers: the least");
+  expect_refusal("--budget 16M --page 16M", 2, "too small for pages of 16 MiB: the least");
+  expect_refusal("--budget 1M --buffer zz-of-a-test", 2, "too small; the least is 4 MiB");
+}
+
+TEST_F(RunStart, ABudgetThatDependsOnTheMachineIsNeverTooSmall) {
+  for (const char* options : {"", "--page 16M", "--budget auto --page 16M", "--budget 1%"}) {
+    const Outcome outcome = run(std::string("run -q ") + options + " -- echo started");
+    EXPECT_EQ(outcome.status, 0) << options << outcome.err;
+    EXPECT_EQ(outcome.out, "started\n") << options;
+  }
+}
+
+TEST_F(RunStart, AFolderThatCannotBeHadIsRefused) {
+  expect_refusal("--scratch-dir missing --alloc 1M", 1, "--scratch-dir: make a scratch file in ");
+  expect_refusal("--learn missing/profile", 1, "make its folder first");
+  ASSERT_EQ(::mkdir(path("open").c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(path("open").c_str(), 0777), 0);
+  ::setenv("OUTCORE_BUFFER_DIR", path("open").c_str(), 1);
+  expect_refusal("--buffer zz", 1, "is open to other users: make it yours alone");
+  ::unsetenv("OUTCORE_BUFFER_DIR");
+}
+
+TEST_F(RunStart, APoolOfCheckpointsThatCannotBeHadIsRefused) {
+  std::ofstream(path("file")) << "text";
+  expect_refusal("--checkpoint 1s --checkpoint-pool versioned:missing/pool", 1,
+                 "make the folders above it first");
+  expect_refusal("--checkpoint 1s --checkpoint-pool versioned:file", 1, "it is a file");
+  expect_refusal("--checkpoint 1s --checkpoint-pool file", 1, "it is a file");
+  EXPECT_EQ(run("run -q --checkpoint 1s --checkpoint-pool " + path("pool") + " -- true").status, 0);
+  EXPECT_EQ(run("checkpoint ls " + path("pool")).status, 0);
+}
+
+TEST_F(RunStart, AProgramThatCannotStartMakesNothing) {
+  const std::string pool = path("pool");
+  EXPECT_EQ(run("run --checkpoint 1s --checkpoint-pool " + pool + " -- no-such-program").status,
+            127);
+  EXPECT_FALSE(std::filesystem::exists(pool));
+}
+
+TEST_F(RunStart, WhatIsNoRegularFileIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  for (const std::string& words :
+       {"OUTCORE_CONFIG=" + path("pipe") + " timeout 10 " + command_path() + " info",
+        "timeout 10 " + command_path() + " run --hosts " + path("pipe") + " -- true"}) {
+    const Outcome outcome = run_lines("sh", words);
+    EXPECT_EQ(outcome.status, 2) << words << outcome.err;
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+    EXPECT_NE(outcome.err.find(path("pipe") + ": it is no regular file"), std::string::npos)
+        << outcome.err;
+  }
+}
+
+TEST_F(RunStart, AReportOfAnotherKindIsToldWhatThereIs) {
+  expect_refusal("--report r.txt", 2, "--report r.txt: name a file that ends in .json");
+  expect_refusal("--report r.txt", 2, "in .html, for a page");
+}
+
+TEST_F(RunStart, AWrongNameIsToldOnce) {
+  expect_refusal("--policy lru", 2, "--policy lru: there is no policy 'lru'");
+  expect_refusal("--buffer a/b", 2, "--buffer a/b: a name has letters");
+}
+
+}  // namespace
+}  // namespace outcore::cli
