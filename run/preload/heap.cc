@@ -181,7 +181,20 @@ void* Heap::allocate(size_t bytes, size_t alignment, bool* is_available) {
   if (!*is_available) return nullptr;
   if (bytes > kBytesMost || alignment > kBytesMost) return errno = ENOMEM, nullptr;
   const Inside inside;
-  return add(bytes, bytes, alignment, Kind::kAllocation);
+  void* const p = add(bytes, bytes, alignment, Kind::kAllocation);
+  if (p == nullptr) tell_refusal(bytes);
+  return p;
+}
+
+// Once: a program that can do with less may ask again and again.
+void Heap::tell_refusal(uint64_t bytes) {
+  if (has_told_refusal_.exchange(true)) return;
+  const HeapStore& store = views_->store();
+  const std::string place = store.is_far() ? store.uri() : "scratch space in " + store.folder();
+  say("allocate " + base::format_bytes(bytes) + ": no room on " + place + ", which has " +
+      base::format_bytes(store.free_bytes()) +
+      " free: the program is refused the memory, as where there is none; name a larger place by "
+      "--store");
 }
 
 Heap::Block Heap::block_of(void* p, const char* call) {
@@ -294,6 +307,7 @@ void* Heap::move(void* p, size_t size) {
     bytes = block_of(p, "realloc").bytes;
     to = add(size, uint64_t{2} * size, 1, Kind::kAllocation);
     if (to == nullptr) to = add(size, size, 1, Kind::kAllocation);
+    if (to == nullptr) tell_refusal(size);
   }
   if (to == nullptr) return nullptr;
   std::memcpy(to, p, std::min<uint64_t>(bytes, size));

@@ -130,6 +130,7 @@ class Heap {
   int empty(uint64_t from, uint64_t to);
   bool grow_room(uint64_t offset, uint64_t bytes);
   void add_live(int64_t bytes);
+  void tell_refusal(uint64_t bytes);
   void trim();
   // heap_fork.cc
   void prepare_copy();
@@ -181,6 +182,7 @@ class Heap {
   base::RangeSet free_;
   Blocks blocks_;
   uint64_t live_bytes_ = 0, live_bytes_max_ = 0, allocations_ = 0;
+  std::atomic<bool> has_told_refusal_{false};
   uint64_t refused_ = 0, refused_bytes_max_ = 0;  // mappings for which there was no room
 
   std::mutex pinning_;

@@ -19,7 +19,7 @@ Result<std::shared_ptr<HeapFile>> HeapFile::open(const std::string& folder,
   const int fd = store::open_scratch_file(&heap->folder_);
   if (fd < 0)
     return base::system_error(fd, "make a scratch file in " + heap->folder_,
-                              "name a folder you may write to (scratch_dir, or TMPDIR)");
+                              "name a folder that you may write to by --scratch-dir, or TMPDIR");
   if (Status s = heap->file_.adopt(fd, true, store::DirectMode::kAuto, heap->folder_); !s)
     return s.error();
   StoreTraits& traits = heap->traits_;

@@ -63,4 +63,15 @@ said 1 "$lost"
 expect 135 256 touch
 said 1 'make room in their store, or give a larger budget'
 said 1 "$lost"
+
+# An allocation for which there is no room there is refused, which is told once.
+"$outcore" run --alloc 1M --store "scratch:$disk" -- \
+  python3 -c 'import ctypes
+malloc = ctypes.CDLL(None).malloc
+malloc.restype = ctypes.c_void_p
+print([malloc(ctypes.c_size_t(size << 20)) is None for size in (256, 512, 2)])' \
+  >"$folder/out" 2>"$folder/err"
+grep -qF '[True, True, False]' "$folder/out" || wrong "allocations: other answers"
+said 1 "^outcore: allocate 256 MiB: no room on scratch space in $disk"
+said 1 'no room on scratch space'
 exit $((failures != 0))
