@@ -107,6 +107,27 @@ TEST_F(Environment, AnUnknownVariableIsNamedOnceWithTheNearestAndIsNoError) {
   EXPECT_EQ(with("OUTCORE_BUDGT=1G", "run -q -- true").err, "");
 }
 
+// Another word is no misspelling; what runs tell their processes is nobody's to set.
+TEST_F(Environment, OnlyWhatIsNearIsSuggested) {
+  for (const char* name : {"OUTCORE_FOO", "OUTCORE_RUN_ROOM", "OUTCORE_RUN_WINDOWS"}) {
+    const Outcome outcome = with(std::string(name) + "=1", "check ls");
+    EXPECT_EQ(outcome.err.find("did you mean"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(name), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(Environment, AConfigFileIsToldHowToWriteATextWithoutQuotes) {
+  for (const char* value : {"4G", "foo"}) {
+    std::ofstream(path("plain.toml")) << "# mine\nbudget = " << value << "  # of memory\n";
+    const Outcome outcome = with("OUTCORE_CONFIG=" + path("plain.toml"), "info");
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find("plain.toml:2: "), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(std::string("; write budget = \"") + value + "\"\n"),
+              std::string::npos)
+        << outcome.err;
+  }
+}
+
 TEST_F(Environment, KnownVariablesAndThoseOfServicesAreNothingToTell) {
   const Outcome outcome = with(
       "OUTCORE_BUDGET=64M OUTCORE_RUN_MIN_SIZE=1M OUTCORE_POOL= OUTCORE_HOSTS= OUTCORE_STORE= "

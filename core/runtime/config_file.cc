@@ -1,6 +1,7 @@
 #include "core/runtime/config_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <toml++/toml.h>
 #include <unistd.h>
 
@@ -37,6 +38,24 @@ Result<ConfigEntry> read_entry(const std::string& path, const toml::key& key,
   return entry;
 }
 
+// What to write in a line whose value is a text without quotes; empty: it is another mistake.
+std::string remedy_for(const std::string& text, const toml::source_region& source) {
+  size_t at = 0;
+  for (toml::source_index line = 1; line < source.begin.line; ++line) at = text.find('\n', at) + 1;
+  const std::string line = text.substr(at, text.find('\n', at) - at);
+  const size_t equals = line.find('=');
+  if (equals == std::string::npos) return {};
+  const auto trimmed = [](const std::string& part) {
+    const size_t from = part.find_first_not_of(" \t\r");
+    return from == std::string::npos ? std::string()
+                                     : part.substr(from, part.find_last_not_of(" \t\r") + 1 - from);
+  };
+  const std::string name = trimmed(line.substr(0, equals));
+  const std::string value = trimmed(line.substr(equals + 1, line.find('#') - equals - 1));
+  if (value.empty() || value.find_first_of("\"'[]{}=") != std::string::npos) return {};
+  return "; write " + name + " = \"" + value + "\"";
+}
+
 Result<std::vector<ConfigEntry>> parse(const std::string& path, const std::string& text) {
   std::vector<std::tuple<toml::source_position, ConfigEntry>> found;
   try {
@@ -47,8 +66,8 @@ Result<std::vector<ConfigEntry>> parse(const std::string& path, const std::strin
       found.emplace_back(key.source().begin, std::move(entry.value()));
     }
   } catch (const toml::parse_error& error) {
-    return Error{EINVAL, place_of(path, error.source()) +
-                             ": this is no TOML: " + std::string(error.description())};
+    return Error{EINVAL, place_of(path, error.source()) + ": this is no TOML: " +
+                             std::string(error.description()) + remedy_for(text, error.source())};
   }
   // Tables are sorted by name; report the first error in the order of the file.
   std::sort(found.begin(), found.end(),
@@ -66,8 +85,17 @@ Result<std::vector<ConfigEntry>> read_config_file(const std::string& path) {
     return base::system_error(code, "read the config file " + path,
                               "mend it, or set OUTCORE_CONFIG to another, or to nothing for none");
   };
-  const int fd = os::above_standard(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A pipe that nobody writes would be waited for.
+  const int fd =
+      os::above_standard(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd < 0) return refuse(errno);
+  struct stat about {};
+  if (::fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode)) {
+    ::close(fd);
+    return Error{EINVAL, "read the config file " + path +
+                             ": it is no regular file; set OUTCORE_CONFIG to one, or to nothing "
+                             "for none"};
+  }
   std::string text;
   char buffer[4096];
   ssize_t got = 0;

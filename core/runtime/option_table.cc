@@ -203,14 +203,13 @@ std::string refuse_report(const std::string& path) {
 
 std::string refuse_buffer(const std::string& name) {
   const Status status = buffer::check_name(name);
-  return status ? "" : status.message();
+  return status ? "" : without_subject(status.message(), "buffer");
 }
 
 std::string refuse_policy(const std::string& name) {
   if (name.empty()) return refuse_empty(name);
-  constexpr size_t kFrames = 64;  // any number: only the name is checked
-  const auto made = make_policy(name, kFrames, kFrames);
-  return made ? "" : made.message();
+  const auto made = make_policy(name, 64, 64);  // of any frames: only the name is checked
+  return made ? "" : without_subject(made.message(), "policy");
 }
 
 std::string refuse_page(uint64_t bytes) {
@@ -393,7 +392,8 @@ std::string option_table_markdown() {
       "file.\n"
       "\nA file of `metrics_at_exit`, or of `report`, has one line of JSON for each runtime that "
       "has ended, of all processes; none overwrites another's (on NFS give each a path of its "
-      "own).\nWhat was in it stays, but the first line of an `outcore run` replaces what it found there.\n";
+      "own).\nWhat was in it stays, but the first line of an `outcore run` replaces what it found "
+      "there.\n";
   return text;
 }
 

@@ -35,6 +35,12 @@ struct Choice {
   T value;
 };
 
+// Without "policy 'lru': " in front, where the place says it already.
+inline std::string without_subject(const std::string& text, const std::string& subject) {
+  const size_t end = text.starts_with(subject + " '") ? text.find("': ") : std::string::npos;
+  return end == std::string::npos ? text : text.substr(end + 3);
+}
+
 // "a, b or c"
 template <typename T>
 std::string list_choices(std::span<const Choice<T>> choices) {

@@ -17,12 +17,29 @@ namespace {
 constexpr std::string_view kPrefix = "OUTCORE_";
 
 // Variables that are not options of a runtime.
-constexpr std::string_view kOthers[] = {
-    "CONFIG",      "STORE",        "POOL",           "HOSTS",        "SSH",
-    "BENCH_DIR",   "RUN_MAP",      "RUN_NOT_MAP",    "RUN_MIN_SIZE", "RUN_ALLOC",
-    "RUN_EXPLAIN", "RUN_QUIET",    "RUN_JSON",       "RUN_ROOT",     "RUN_REPORT",
-    "RUN_COMMAND", "RUN_REPLICAS", "RUN_ALLOW_AIO",  "RUN_WINDOW",   "RUN_KEEP_PRIVILEGES",
-    "RUN_BUFFER",  "RUN_BEFORE",   "BUFFER_DIR",     "PRELOAD_LIBRARY"};
+constexpr std::string_view kOthers[] = {"CONFIG",
+                                        "STORE",
+                                        "POOL",
+                                        "HOSTS",
+                                        "SSH",
+                                        "BENCH_DIR",
+                                        "RUN_MAP",
+                                        "RUN_NOT_MAP",
+                                        "RUN_ALLOC",
+                                        "RUN_MIN_SIZE",
+                                        "RUN_EXPLAIN",
+                                        "RUN_QUIET",
+                                        "RUN_JSON",
+                                        "BUFFER_DIR",
+                                        "RUN_REPLICAS",
+                                        "RUN_ALLOW_AIO",
+                                        "RUN_KEEP_PRIVILEGES",
+
+                                        "PRELOAD_LIBRARY"};
+
+// By which `outcore run` tells its processes of each other: nobody means to set them.
+constexpr std::string_view kInternal[] = {"RUN_ROOT",   "RUN_REPORT", "RUN_COMMAND",
+                                          "RUN_WINDOW", "RUN_BUFFER", "RUN_BEFORE"};
 
 // Variables of Outcore's own tests and their scripts.
 constexpr std::string_view kOfTests[] = {"TEST_",       "SIM_",       "STRESS_",
@@ -57,6 +74,7 @@ std::vector<std::string> find_unknown_variables(const char* const* environment) 
     const auto is_same = [name](const std::string& other) { return name == other; };
     const auto begins = [name](std::string_view start) { return name.starts_with(start); };
     if (is_of_service(name) || std::any_of(known.begin(), known.end(), is_same) ||
+        std::find(std::begin(kInternal), std::end(kInternal), name) != std::end(kInternal) ||
         std::any_of(std::begin(kOfTests), std::end(kOfTests), begins))
       continue;
     std::string shown(name.substr(0, 64));  // made printable, in one line

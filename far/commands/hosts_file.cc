@@ -26,6 +26,11 @@ bool is_name(const std::string& word, const char* others) {
 
 Result<std::string> read_text(const std::string& path) {
   struct stat facts {};
+  // Before it is opened: of a pipe that nobody writes, that would wait for ever.
+  if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+    return Error{EINVAL, "read the hosts in " + path +
+                             ": it is no regular file: name one with a line for each host, as in "
+                             "'node1 16G'"};
   std::ifstream file(path, std::ios::binary);
   if (!file || ::stat(path.c_str(), &facts) != 0 || S_ISDIR(facts.st_mode))
     return failure(file ? EISDIR : errno, "read the hosts in " + path,
