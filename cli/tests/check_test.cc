@@ -225,6 +225,21 @@ TEST_F(Check, SaysTheVerdictFirstAndOneLineAFinding) {
   EXPECT_TRUE(has(outcome.out, "delivery")) << outcome.out;
 }
 
+TEST_F(Check, TheDeliveryIsThatOfARun) {
+  ::setenv("OUTCORE_PRELOAD_LIBRARY", a_library().c_str(), 1);
+  for (const char* delivery : {"auto", "messages"}) {
+    ::setenv("OUTCORE_DELIVERY", delivery, 1);
+    const std::string window = run("run printenv OUTCORE_RUN_WINDOW").out;
+    const bool has_window = !window.empty() && window.rfind("none", 0) != 0;
+    const Outcome told = run("check sh");
+    const bool is_in_thread = has(told.out, "delivery        in-thread: ");
+    EXPECT_EQ(is_in_thread, has_window) << window << told.out;
+    EXPECT_FALSE(has(told.out, "--delivery in-thread is faster")) << told.out;
+  }
+  ::unsetenv("OUTCORE_DELIVERY");
+  ::unsetenv("OUTCORE_PRELOAD_LIBRARY");
+}
+
 TEST_F(Check, WithoutAProgramIsAMistakeOfUse) {
   for (const char* arguments : {"check", "check --nonsense sh", "check --json"}) {
     const Outcome outcome = run(arguments);

@@ -15,6 +15,7 @@
 #include "cli/text.h"
 #include "outcore/runtime.h"
 #include "run/commands/program.h"
+#include "run/commands/run_window.h"
 
 namespace outcore::cli {
 namespace {
@@ -196,13 +197,24 @@ std::vector<Finding> examine_machine() {
   const bool has_messages = std::any_of(facts.begin(), facts.end(), [](const SystemFact& fact) {
     return fact.name == "message faults" && fact.is_available;
   });
-  if (has_messages)
+  const bool has_in_thread = std::any_of(facts.begin(), facts.end(), [](const SystemFact& fact) {
+    return fact.name == "in-thread faults" && fact.is_available;
+  });
+  std::string why_not;
+  const bool has_window = has_in_thread && offers_run_window(&why_not);
+  if (has_window)
     findings.push_back({Verdict::kWorks, "delivery",
-                        "messages: system calls on mapped memory work; --delivery in-thread is "
-                        "faster, and wraps the usual ones",
+                        "in-thread: the faulting thread fills, which is the fastest; system calls "
+                        "on mapped memory work",
+                        ""});
+  else if (has_messages)
+    findings.push_back({Verdict::kWorks, "delivery",
+                        "messages: system calls on mapped memory work" +
+                            (why_not.empty() ? "" : "; not in-thread, which is faster: " + why_not),
                         ""});
   for (const SystemFact& fact : facts) {
-    if (fact.name != "message faults" && (fact.name != "delivery" || has_messages)) continue;
+    if (fact.name != "message faults" && (fact.name != "delivery" || has_messages || has_window))
+      continue;
     findings.push_back({fact.is_available ? Verdict::kWorks : Verdict::kInPart, fact.name,
                         fact.detail, fact.remedy});
   }

@@ -44,4 +44,11 @@ void set_up_run_window(bool has_library) {
   tell(status ? place.value().to_text() : why_none(status.message()));
 }
 
+bool offers_run_window(std::string* why) {
+  set_up_run_window(true);
+  const std::string_view told = value_of(WindowPlace::kVariable), none = WindowPlace::kNone;
+  if (told.starts_with(none)) *why = told.substr(none.size());
+  return !told.empty() && !told.starts_with(none);
+}
+
 }  // namespace outcore::cli
