@@ -26,6 +26,7 @@ namespace {
 
 constexpr uint64_t kRecordsBytesMax = uint64_t{256} << 20;
 constexpr uint64_t kVersion = 1;
+constexpr size_t kTableBytesMax = size_t{4} << 20;
 
 // KeptRecords: as many as fit a page that a browser can show; of more those whose runtimes waited
 // longest. In the order in which they came.
@@ -67,9 +68,22 @@ std::string complaint_about(const Json& record, const std::string& line) {
                                  : "is no record of a run";
   if (record.value("format", "") != "outcore-run") return "is no record of a run";
   const uint64_t version = record.value("version", uint64_t{0});
+  const bool has_time = record["program"].value("seconds", -1.0) >= 0;
+  if (version == 0 || (version == kVersion && !has_time))
+    return std::string("is damaged: it has no ") + (version == 0 ? "version" : "elapsed time");
   return version == kVersion ? ""
                              : "is of version " + std::to_string(version) +
                                    ", and this command reads version 1: use a newer one";
+}
+
+// What `outcore run --json` writes: one object of many lines.
+bool is_table(const std::string& path) {
+  std::string text(kTableBytesMax, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  const Json table = Json::parse_or_null(text);
+  return table.is_object() && table["processes"].is_array() && table["not_taken"].is_array();
 }
 
 // A loop that the compiler has unrolled has many instructions, and is one place.
@@ -282,9 +296,11 @@ Result<std::vector<Json>> read_records(const std::string& path) {
                  "outcore: %s has more than 256 MiB: %zu records of those that waited least "
                  "are left out\n",
                  path.c_str(), kept.left_out());
+  if (records.empty() && !complaint.empty() && is_table(path))
+    return Error{EBADMSG, attempt + ": that is the table of --json: name the file of --report"};
   if (records.empty())
     return Error{
-        EINVAL,
+        EBADMSG,
         attempt + ": " +
             (complaint.empty() ? "it is empty: the run has not ended, or was killed" : complaint)};
   if (!complaint.empty()) std::fprintf(stderr, "outcore: %s: it is left out\n", complaint.c_str());
