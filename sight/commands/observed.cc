@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <utility>
 
 #include "cli/interrupts.h"
 #include "cli/text.h"
@@ -26,12 +27,15 @@ constexpr Unit kUnits[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"min", 60'000}, 
 
 struct Candidate {
   pid_t pid;
-  std::string name;
+  std::string name, called;
 };
 
 std::vector<Candidate> candidates() {
   std::vector<Candidate> all;
-  for (const pid_t pid : list_published()) all.push_back({pid, facts_of(pid).name});
+  for (const pid_t pid : list_published()) {
+    ProcessFacts facts = facts_of(pid);
+    all.push_back({pid, std::move(facts.name), std::move(facts.called)});
+  }
   return all;
 }
 
@@ -76,7 +80,7 @@ Result<pid_t> find_process(const std::string& text) {
   const std::vector<Candidate> all = candidates();
   std::vector<Candidate> named;
   for (const Candidate& one : all)
-    if (one.name == text) named.push_back(one);
+    if (one.name == text || one.called == text) named.push_back(one);
   if (named.size() == 1) return named.front().pid;
   if (!named.empty())
     return Error{ENOTUNIQ, attempt + ": " + std::to_string(named.size()) +

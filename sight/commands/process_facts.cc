@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 
 #include "cli/text.h"
 
@@ -32,6 +35,15 @@ std::string command_line(const std::string& folder) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
   return text;
+}
+
+// Empty: another user's, whose file is not told.
+std::string program_of(const std::string& folder) {
+  static constexpr std::string_view kRemoved = " (deleted)";
+  std::error_code unknown;
+  std::string path = std::filesystem::read_symlink(folder + "/exe", unknown);
+  if (path.ends_with(kRemoved)) path.resize(path.size() - kRemoved.size());
+  return one_line(path.substr(path.rfind('/') + 1));
 }
 
 // The fields of /proc/PID/stat behind the name, which may have blanks and brackets.
@@ -62,9 +74,12 @@ ProcessFacts facts_of(pid_t process) {
   if (::stat(folder.c_str(), &about) == 0) facts.user = user_name(about.st_uid);
   const std::string words = command_line(folder);
   const std::string first = words.substr(0, words.find('\0'));
-  facts.name = one_line(first.substr(first.rfind('/') + 1));
+  facts.called = one_line(first.substr(first.rfind('/') + 1));
+  facts.name = program_of(folder);
+  if (facts.name.empty()) facts.name = facts.called;
   facts.command = one_line(words);
   read_stat(folder, &facts);
+  if (facts.called.empty()) facts.called = facts.name;
   if (facts.command.empty()) facts.command = "[" + facts.name + "]";
   uint64_t pages = 0, resident = 0;
   if (std::ifstream(folder + "/statm") >> pages >> resident)

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "cli/text.h"
+#include "sight/commands/process_facts.h"
 
 namespace outcore::cli {
 namespace {
@@ -102,12 +103,12 @@ class Call {
 };
 
 Reply Call::skipped(const std::string& why) const {
-  std::string name;
-  std::ifstream file("/proc/" + std::to_string(peer_.pid) + "/comm");
+  const std::string name = peer_.pid > 0 ? facts_of(peer_.pid).name : "";
   const std::string number = "pid " + std::to_string(program_.pid);
-  const bool has_name = peer_.pid > 0 && std::getline(file, name) && !name.empty();
-  return {
-      program_, Kind::kSkipped, {}, (has_name ? name + " (" + number + ")" : number) + ": " + why};
+  return {program_,
+          Kind::kSkipped,
+          {},
+          (name.empty() ? number : name + " (" + number + ")") + ": " + why};
 }
 
 Reply Call::reply() const {
