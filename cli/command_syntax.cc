@@ -171,6 +171,7 @@ CommandSyntax::CommandSyntax(std::string_view name, std::string_view help, std::
 CommandSyntax& CommandSyntax::add(std::string_view name, std::string_view help) {
   app_->require_subcommand(1);
   CLI::App* const app = app_->add_subcommand(std::string(name), std::string(help));
+  if (root_ == this) app->footer("");  // not the examples of all commands
   commands_.emplace_back(new CommandSyntax(*app, *root_));
   return *commands_.back();
 }

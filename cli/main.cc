@@ -16,6 +16,7 @@
 
 #include "cli/command.h"
 #include "cli/command_syntax.h"
+#include "cli/output_file.h"
 #include "cli/text.h"
 #include "outcore/runtime.h"
 #include "outcore/store_kind.h"
@@ -93,7 +94,8 @@ int find_program_word(const CommandSyntax& run, int argc, char** argv, std::stri
 // A full disk, or a reader that has gone, may show only here.
 int finish_output(int status) {
   const bool is_flushed = std::fflush(stdout) == 0;
-  const int why = is_flushed ? 0 : errno;
+  if (!is_flushed) note_failed_output();
+  const int why = failed_output();
   if (is_flushed && std::ferror(stdout) == 0) return status;
   const std::string what = "write standard output",
                     remedy = "what was printed is not complete: send it elsewhere";

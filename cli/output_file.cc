@@ -10,6 +10,17 @@
 #include "cli/text.h"
 
 namespace outcore::cli {
+namespace {
+
+int first_failure = 0;  // an errno
+
+}  // namespace
+
+void note_failed_output() {
+  if (first_failure == 0) first_failure = errno;
+}
+
+int failed_output() { return first_failure; }
 
 Status check_output(const std::string& path, HowWritten how, const std::string& attempt) {
   std::error_code none;

@@ -63,6 +63,14 @@ TEST_P(Unwritten, ToAClosedOutputIsAFailure) {
   EXPECT_NE(outcome.err.find("standard output"), std::string::npos) << outcome.err;
 }
 
+TEST_P(Unwritten, OnAFullDeviceSaysWhy) {
+  const Outcome outcome = run(std::string(GetParam()) + " >/dev/full");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find("write standard output: No space left on device"), std::string::npos)
+      << outcome.err;
+}
+
 INSTANTIATE_TEST_SUITE_P(Commands, Unwritten,
                          testing::Values("--version", "--help", "info", "info --json",
                                          "info --options", "bench --help"));

@@ -49,6 +49,8 @@ TEST_P(Help, ShowsExamples) {
   EXPECT_EQ(outcome.status, 0);
   EXPECT_NE(outcome.out.find("Example"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("outcore " + std::string(GetParam())), std::string::npos);
+  if (std::string(GetParam()) == "buffers")  // its own, and not those of the whole command
+    EXPECT_EQ(outcome.out.find("kraken2"), std::string::npos) << outcome.out;
   EXPECT_TRUE(outcome.err.empty()) << outcome.err;
 }
 
@@ -59,8 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "bench three-parts", "bench images", "bench kmers", "bench ycsb",
                     "bench matmul", "bench is", "bench cg", "bench ft", "heap", "heap check",
                     "heap info", "bench compare", "bench ingest", "bench generate", "bench table",
-                    "demo", "arrays", "arrays ls", "arrays info", "arrays export", "arrays import",
-                    "arrays show", "arrays verify"));
+                    "demo", "buffers", "arrays", "arrays ls", "arrays info", "arrays export",
+                    "arrays import", "arrays show", "arrays verify"));
 
 class Command : public CommandTest {};
 

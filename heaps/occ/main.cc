@@ -1,8 +1,10 @@
 // occ: compiles and links C and C++ programs whose dlm data may be larger than memory.
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -106,8 +108,11 @@ int run(const std::string& name, const Words& arguments) {
   const Request request = read_request(arguments);
   const bool is_cxx = name.find("++") != std::string::npos;
   if (request.wants_help) {
-    std::fputs(kHelp, stdout);
-    return 0;
+    const bool is_printed = std::fputs(kHelp, stdout) >= 0 && std::fflush(stdout) == 0;
+    if (!is_printed)
+      std::fprintf(stderr, "occ: write standard output: %s; send it elsewhere\n",
+                   ::strerrordesc_np(errno));
+    return is_printed ? 0 : 1;
   }
   if (request.wants_version) {
     std::printf("occ (Outcore) %s, with\n", OUTCORE_VERSION);

@@ -22,6 +22,7 @@
 #include "cli/command_syntax.h"
 #include "cli/interrupts.h"
 #include "cli/json.h"
+#include "cli/output_file.h"
 #include "cli/text.h"
 #include "outcore/sight.h"
 #include "sight/commands/whole_file.h"
@@ -241,8 +242,8 @@ int run(const Words& words) {
     const std::string text =
         metrics_text(filter, words.format == "openmetrics" ? MetricsFormat::kOpenMetrics
                                                            : MetricsFormat::kPrometheus);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : report(failure(errno, "write metrics"));
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) note_failed_output();
+    return 0;
   }
   catch_interrupts();
   Result<std::unique_ptr<MetricsExport>> started = MetricsExport::start(*words.where, filter);

@@ -13,6 +13,7 @@
 #include "cli/command_syntax.h"
 #include "cli/interrupts.h"
 #include "cli/json.h"
+#include "cli/output_file.h"
 #include "cli/text.h"
 #include "sight/commands/observed.h"
 #include "sight/commands/watch.h"
@@ -160,7 +161,7 @@ int follow(const Plan& plan, const Words& words, Watch& watch, const ProcessEnd&
       print_json(words, watch.processes().front());
     else
       print_process(plan, words, watch.processes().front());
-    if (std::fflush(stdout) != 0) return 0;  // whoever read has gone, or main() tells
+    if (std::fflush(stdout) != 0) return note_failed_output(), 0;  // main() tells
   }
   return 0;
 }
@@ -174,7 +175,7 @@ int run(const Words& words) {
   if (const Status seen = watch.look(); !seen.ok()) return report(seen.error());
   if (!words.is_json) print_header(plan.value(), words);
   if (plan->interval) {
-    if (std::fflush(stdout) != 0) return 0;
+    if (std::fflush(stdout) != 0) return note_failed_output(), 0;
     return follow(plan.value(), words, watch, end);
   }
   if (words.is_json)

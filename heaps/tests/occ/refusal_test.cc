@@ -262,6 +262,9 @@ TEST_F(OccTest, ShowsCommandsAndHelpAndVersion) {
   EXPECT_EQ(outcome_of("cd " + dir() + " && " + shown.out).status, 0) << "and it links";
   EXPECT_TRUE(std::filesystem::exists(path("made")));
   EXPECT_THAT(occ("--help").out, HasSubstr("OUTCORE_STORE"));
+  const Outcome full = occ("--help >/dev/full");
+  EXPECT_EQ(full.status, 1);
+  EXPECT_THAT(full.err, StartsWith("occ: write standard output: No space left on device"));
   const Outcome version = occ("--cc=gcc --version");
   EXPECT_THAT(version.out, StartsWith("occ (Outcore) "));
   EXPECT_THAT(version.out, HasSubstr("gcc"));
