@@ -37,6 +37,11 @@ Status resolve_budget(Request& request) {
     const Result<uint64_t> bytes = parse_size(text);
     if (!bytes) return Error{EINVAL, "--budget: " + bytes.message() + ", or 8% of --size"};
     o.budget_bytes = bytes.value();
+    RuntimeOptions given;
+    given.budget_bytes = o.budget_bytes;
+    given.ignore_environment = true;
+    const Status s = Runtime::check(given);  // it names the option of a program
+    if (!s) return Error{s.code(), "--budget " + text + s.message().substr(s.message().find(": "))};
     return {};
   }
   double percent = 0;

@@ -57,8 +57,8 @@ bool is_wanted(const Runtime::Impl& impl) {
   return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
 }
 
-// Whether the file has only what an earlier run left. Then it is locked, for a while at most: another
-// process of this run may be about to replace it, too.
+// Whether the file has only what an earlier run left. Then it is locked, or was waited for in vain:
+// another process of this run may be about to replace it, too.
 bool is_to_be_replaced(int file, struct stat* about) {
   constexpr uint64_t kNsMax = 1'000'000'000;
   if (about->st_size == 0 || !base::EarlierOutput::is_left(*about)) return false;

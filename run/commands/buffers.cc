@@ -115,6 +115,9 @@ void add_buffers(CommandSyntax& outcore) {
           "Exit status: 0 it was told to end; 1 nobody holds such a buffer; 2 usage.\nExample:\n"
           "  outcore buffers end samples")
       .runs([words] { return end(*words); });
+  buffers.footer(
+      "Examples:\n  outcore buffers ls\n  outcore buffers resize samples 32G\n"
+      "  outcore buffers end samples");
 }
 
 }  // namespace outcore::cli

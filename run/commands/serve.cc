@@ -69,9 +69,9 @@ class Served {
     const std::string joined = limit_bytes == words_.budget_bytes
                                    ? ""
                                    : " (by those who made it; `outcore buffers resize` changes it)";
-    std::fprintf(stderr, "outcore: holding the buffer %s of %s%s, and pages of %zu files\n",
+    std::fprintf(stderr, "outcore: holding the buffer %s of %s%s, and pages of %zu %s\n",
                  words_.name.c_str(), format_bytes(limit_bytes).c_str(), joined.c_str(),
-                 files_.size());
+                 files_.size(), files_.size() == 1 ? "file" : "files");
   }
 
   const Words& words_;

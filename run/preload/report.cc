@@ -107,17 +107,19 @@ void print_process(std::string* out, const Json& p) {
   char line[512];
   const std::string before = *out;
   const auto number = [](const Json& j, const char* name) { return j.value(name, uint64_t{0}); };
-  std::snprintf(line, sizeof line, "outcore: %s (%llu): budget %s, at most %s in use, %s\n",
+  const std::string of = p.value("delivery", ""), delivery = of.empty() ? "" : ", " + of;
+  std::snprintf(line, sizeof line, "outcore: %s (%llu): budget %s, at most %s in use%s\n",
                 p.value("program", "").c_str(), static_cast<unsigned long long>(number(p, "pid")),
                 format_bytes(number(p, "budget_bytes")).c_str(),
-                format_bytes(number(p, "peak_bytes")).c_str(), p.value("delivery", "").c_str());
+                format_bytes(number(p, "peak_bytes")).c_str(), delivery.c_str());
   *out += line;
   if (number(p, "budget_bytes") == 0)
     *out = before + "outcore: " + p.value("program", "") + " (" + std::to_string(number(p, "pid")) +
            "): nothing went through Outcore\n";
   if (number(p, "allocations") != 0) {
-    std::snprintf(line, sizeof line, "  %llu allocations, at most %s at a time\n",
+    std::snprintf(line, sizeof line, "  %llu allocation%s, at most %s at a time\n",
                   static_cast<unsigned long long>(number(p, "allocations")),
+                  number(p, "allocations") == 1 ? "" : "s",
                   format_bytes(number(p, "alloc_bytes_max")).c_str());
     *out += line;
   }
@@ -218,7 +220,9 @@ void publish(const Report& report) {
     const int fd = real().open(s.json.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     const std::string text = whole.dump({.indent = 2}) + "\n";
     if (fd < 0 || real().write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-      say("write " + s.json + ": " + ::strerrordesc_np(errno), true);
+      say("write " + s.json + ": " + ::strerrordesc_np(errno) +
+              "; free some space there, or name another place by --json",
+          true);
     if (fd >= 0) real().close(fd);
   }
   tell_what_is_missing();
