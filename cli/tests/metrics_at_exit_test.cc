@@ -52,10 +52,9 @@ TEST_F(MetricsAtExit, OfAnEarlierRunStayUntilThereAreOthers) {
     EXPECT_NE(none.err.find("an earlier run's"), std::string::npos) << none.err;
     EXPECT_EQ(content(), earlier);
     std::ofstream(path("data")) << std::string(1 << 20, 'x');
-    const Outcome some =
-        run(options + "-q --map '" + path("data") + "' -- python3 -c \"import mmap;" +
-            " m = mmap.mmap(open('" + path("data") +
-            "', 'rb').fileno(), 0, prot=mmap.PROT_READ); m[5000]\"");
+    const Outcome some = run(
+        options + "-q --map '" + path("data") + "' -- python3 -c \"import mmap; f = open('" +
+        path("data") + "', 'rb'); m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); m[5000]\"");
     EXPECT_EQ(some.status, 0) << some.err;
     EXPECT_EQ(some.err, "");
     EXPECT_EQ(content().find("earlier\":1"), std::string::npos);

@@ -163,7 +163,7 @@ TEST_F(RunBuffer, PagesOfServedFilesStayWhenTheirReadersHaveEnded) {
   std::istringstream(rest.substr(rest.find(word + "\n") + word.size())) >> alone;
   EXPECT_GE(alone, kBytes);
   EXPECT_NE(rest.find("no process shares a buffer"), std::string::npos) << rest;
-  EXPECT_NE(rest.find("holding the buffer samples of 40 MiB, and pages of 1 files"),
+  EXPECT_NE(rest.find("holding the buffer samples of 40 MiB, and pages of 1 file"),
             std::string::npos)
       << rest;
 }

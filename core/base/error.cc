@@ -35,7 +35,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view word, const std::string_view* candidates, size_t count) {
   std::string best;
-  size_t best_distance = (word.size() + 2) / 3 + 1;  // others are other words
+  size_t best_distance = (word.size() + 3) / 4 + 1;  // others are other words
   for (size_t i = 0; i < count; ++i) {
     const size_t distance = edit_distance(word, candidates[i]);
     if (distance < best_distance) best_distance = distance, best = candidates[i];

@@ -65,6 +65,7 @@ said 1 'make room in their store, or give a larger budget'
 said 1 "$lost"
 
 # An allocation for which there is no room there is refused, which is told once.
+rm -f "$disk/full_disk"
 "$outcore" run --alloc 1M --store "scratch:$disk" -- \
   python3 -c 'import ctypes
 malloc = ctypes.CDLL(None).malloc
