@@ -47,14 +47,21 @@ TEST_F(MetricsAtExit, OfAnEarlierRunStayUntilThereAreOthers) {
     const Outcome none = run(options + "-- true");
     EXPECT_EQ(none.status, 0);
     EXPECT_EQ(none.error_lines(), 1U) << none.err;
-    EXPECT_NE(none.err.find("write to " + file + ": there is nothing to write"), std::string::npos)
+    EXPECT_NE(none.err.find("write to " + file + ": nothing was written"), std::string::npos)
         << none.err;
     EXPECT_NE(none.err.find("an earlier run's"), std::string::npos) << none.err;
     EXPECT_EQ(content(), earlier);
     std::ofstream(path("data")) << std::string(1 << 20, 'x');
-    const Outcome some = run(
-        options + "-q --map '" + path("data") + "' -- python3 -c \"import mmap; f = open('" +
-        path("data") + "', 'rb'); m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); m[5000]\"");
+    const auto look = [&](const std::string& more) {
+      return run(options + "-q --map '" + path("data") +
+                 "' -- python3 -c \"import mmap, os; f = open('" + path("data") +
+                 "', 'rb'); m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); m[5000]" + more +
+                 "\"");
+    };
+    EXPECT_EQ(look("; os.kill(os.getpid(), 9)").status, 128 + 9);
+    EXPECT_EQ(content(), "") << "of a run that was killed nobody knows more";
+    std::ofstream(file) << earlier;
+    const Outcome some = look("");
     EXPECT_EQ(some.status, 0) << some.err;
     EXPECT_EQ(some.err, "");
     EXPECT_EQ(content().find("earlier\":1"), std::string::npos);

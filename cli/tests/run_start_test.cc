@@ -69,17 +69,24 @@ TEST_F(RunStart, AProgramThatCannotStartMakesNothing) {
   EXPECT_FALSE(std::filesystem::exists(pool));
 }
 
-TEST_F(RunStart, WhatIsNoRegularFileIsNotWaitedFor) {
+TEST_F(RunStart, APipeThatNobodyWritesIsNotWaitedForWithoutAnEnd) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   for (const std::string& words :
-       {"OUTCORE_CONFIG=" + path("pipe") + " timeout 10 " + command_path() + " info",
-        "timeout 10 " + command_path() + " run --hosts " + path("pipe") + " -- true"}) {
+       {"OUTCORE_CONFIG=" + path("pipe") + " timeout 60 " + command_path() + " info",
+        "timeout 60 " + command_path() + " run --hosts " + path("pipe") + " -- true"}) {
     const Outcome outcome = run_lines("sh", words);
     EXPECT_EQ(outcome.status, 2) << words << outcome.err;
     EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
-    EXPECT_NE(outcome.err.find(path("pipe") + ": it is no regular file"), std::string::npos)
+    EXPECT_NE(outcome.err.find(path("pipe") + ": nobody writes to this pipe"), std::string::npos)
         << outcome.err;
   }
+  // Of a command that takes its time, a pipe is as good as a file.
+  const Outcome config = run_lines(
+      "bash", "OUTCORE_CONFIG=<(sleep 0.2; echo 'budgt = 1') " + command_path() + " info");
+  EXPECT_NE(config.err.find("budgt"), std::string::npos) << config.err;
+  const Outcome hosts =
+      run_lines("bash", command_path() + " run --hosts <(sleep 0.2; echo 'nonsense 1') -- true");
+  EXPECT_NE(hosts.err.find("nonsense"), std::string::npos) << hosts.err;
 }
 
 TEST_F(RunStart, AReportOfAnotherKindIsToldWhatThereIs) {

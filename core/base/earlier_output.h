@@ -1,5 +1,5 @@
 // Earlier output: how `outcore run` tells the processes of its run what was in the files of their
-// reports before. Who writes the first line of the run replaces it; until then it stays.
+// reports before. The first runtime of the run empties it; until then it stays.
 //
 // In the environment: the process with which the run began, and a line for each file, "MARK PATH".
 #pragma once

@@ -78,7 +78,8 @@ Result<std::string> folder() {
 Status check_folder() {
   const std::string path = place();
   if (::access(path.c_str(), F_OK) == 0) return check_rights(path);
-  const std::string above = path.substr(0, path.rfind('/') + 1);
+  const size_t last = path.find_last_not_of('/');
+  const std::string above = path.substr(0, path.rfind('/', last) + 1);
   if (::access(above.empty() ? "." : above.c_str(), W_OK | X_OK) == 0) return {};
   return base::system_error(errno, "make the folder of buffers, " + path, kRemedy);
 }

@@ -57,14 +57,25 @@ bool is_wanted(const Runtime::Impl& impl) {
   return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
 }
 
-// Whether the file has only what an earlier run left. Then it is locked, or was waited for in vain:
-// another process of this run may be about to replace it, too.
-bool is_to_be_replaced(int file, struct stat* about) {
+// Empties a file that has only what an earlier run left, as something will be written now. So nobody
+// takes that for the report of a run that was killed. Another process of this run may be about to do
+// the same: it is locked, or was waited for in vain.
+void empty_if_left(const std::string& path) {
   constexpr uint64_t kNsMax = 1'000'000'000;
-  if (about->st_size == 0 || !base::EarlierOutput::is_left(*about)) return false;
-  const uint64_t start_ns = os::now_ns();
-  while (::flock(file, LOCK_EX | LOCK_NB) != 0 && os::now_ns() - start_ns < kNsMax) os::yield();
-  return ::fstat(file, about) == 0 && base::EarlierOutput::is_left(*about);
+  const int file = open_to_append(path, false);
+  struct stat about {};
+  const auto is_left = [&] {
+    return ::fstat(file, &about) == 0 && about.st_size != 0 && base::EarlierOutput::is_left(about);
+  };
+  if (file < 0) return;
+  if (is_left()) {
+    const uint64_t start_ns = os::now_ns();
+    while (::flock(file, LOCK_EX | LOCK_NB) != 0 && os::now_ns() - start_ns < kNsMax) os::yield();
+    if (is_left() && ::ftruncate(file, 0) != 0)
+      std::fprintf(stderr, "outcore: %s\n",
+                   base::system_error(errno, "empty " + path).message.c_str());
+  }
+  ::close(file);
 }
 
 // One line, appended in one call, so that lines of processes that append at the same time are not
@@ -73,13 +84,11 @@ int append(int file, std::string line) {
   struct stat about {};
   if (::fstat(file, &about) != 0) return -errno;
   if (S_ISREG(about.st_mode)) {
-    const bool is_replaced = is_to_be_replaced(file, &about);
-    const auto size = is_replaced ? 0 : static_cast<uint64_t>(about.st_size);
+    const auto size = static_cast<uint64_t>(about.st_size);
     rlimit most{};  // whoever makes a file larger than he may is ended by a signal
     if (::getrlimit(RLIMIT_FSIZE, &most) == 0 &&
         most.rlim_cur - std::min(most.rlim_cur, size) < line.size() + 1)
       return -EFBIG;
-    if (is_replaced && ::ftruncate(file, 0) != 0) return -errno;
     // What another could not write to its end is not made longer.
     char last = '\n';
     if (size != 0 && ::pread(file, &last, 1, about.st_size - 1) == 1 && last != '\n')
@@ -201,6 +210,9 @@ Metrics collect_metrics(Runtime::Impl& impl) {
 }
 
 void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
+  if (impl->is_recorded_to_file) empty_if_left(impl->record_path);
+  if (is_wanted(*impl) && impl->options.metrics_at_exit != "text")
+    empty_if_left(impl->options.metrics_at_exit);
   if (is_wanted(*impl) || impl->is_recorded_to_file) remember(impl);
 }
 

@@ -154,7 +154,8 @@ Status check_place_of_profile(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const bool is_there = ::access(path.c_str(), F_OK) == 0;
-  if (::access(is_there ? path.c_str() : folder.c_str(), is_there ? W_OK : W_OK | X_OK) == 0)
+  // One that can be read serves, also if it cannot be kept.
+  if (::access(is_there ? path.c_str() : folder.c_str(), is_there ? R_OK : W_OK | X_OK) == 0)
     return {};
   return profile_error("keep what was learnt in ", path, errno);
 }

@@ -1,9 +1,11 @@
 #include "far/commands/hosts_file.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 
@@ -24,21 +26,38 @@ bool is_name(const std::string& word, const char* others) {
   return !word.empty() && word[0] != '-' && word.find_first_not_of(all) == std::string::npos;
 }
 
+// A pipe may be, as of a command that lists hosts; but one that nobody writes would be waited for
+// without an end.
+bool is_written(int file, const struct stat& facts) {
+  constexpr int kMsMax = 5000;
+  if (!S_ISFIFO(facts.st_mode)) return true;
+  pollfd writer{file, POLLIN, 0};
+  if (::poll(&writer, 1, kMsMax) <= 0) return false;
+  ::fcntl(file, F_SETFL, O_RDONLY);
+  return true;
+}
+
 Result<std::string> read_text(const std::string& path) {
+  constexpr const char* kRemedy = "name a file with a line for each host, as in 'node1 16G'";
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return failure(errno, "read the hosts in " + path, kRemedy);
   struct stat facts {};
-  // Before it is opened: of a pipe that nobody writes, that would wait for ever.
-  if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
-    return Error{EINVAL, "read the hosts in " + path +
-                             ": it is no regular file: name one with a line for each host, as in "
-                             "'node1 16G'"};
-  std::ifstream file(path, std::ios::binary);
-  if (!file || ::stat(path.c_str(), &facts) != 0 || S_ISDIR(facts.st_mode))
-    return failure(file ? EISDIR : errno, "read the hosts in " + path,
-                   "name a file with a line for each host, as in 'node1 16G'");
   std::string text(kFileBytesMax + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (file.bad()) return failure(EIO, "read the hosts in " + path, "look at the disk");
+  size_t size = 0;
+  int error = ::fstat(file, &facts) == 0 ? 0 : errno;
+  const bool is_ready = error == 0 && is_written(file, facts);
+  while (is_ready && size < text.size()) {
+    const ssize_t got = ::read(file, text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) error = errno;
+    if (got <= 0) break;
+    size += static_cast<size_t>(got);
+  }
+  ::close(file);
+  if (error != 0) return failure(error, "read the hosts in " + path, kRemedy);
+  if (!is_ready)
+    return Error{EINVAL, "read the hosts in " + path + ": nobody writes to this pipe: " + kRemedy};
+  text.resize(size);
   if (text.size() > kFileBytesMax)
     return Error{EINVAL, path + " is longer than 1 MiB: name a file with a line for each host"};
   return text;

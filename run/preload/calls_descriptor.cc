@@ -357,9 +357,8 @@ OUTCORE_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
   const bool is_noted = !is_inside() && !is_borrowing() && stream != nullptr;
   const int fd = is_noted ? ::fileno(stream) : -1;
   TakenFile* const file = fd >= 0 ? DescriptorTable::entry_of(fd) : nullptr;
+  if (fd >= 0) DescriptorTable::closed(fd);  // by the call, also if that fails
   FILE* const again = opened_stdio(real().freopen(path, mode, stream));
-  // It closes the descriptor, also if it fails.
-  if (again == nullptr && fd >= 0) DescriptorTable::closed(fd);
   if (file != nullptr) afterwards([file] { Door::instance().closed_descriptor(*file); });
   return again;
 }

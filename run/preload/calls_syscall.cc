@@ -89,25 +89,28 @@ struct KernelsAction {
 
 // The actions of all signals but the C library's own (below SIGRTMIN) are those of sigaction().
 long set_action(const Words& w) {
+  constexpr unsigned kRestorer = 0x04000000;  // SA_RESTORER
   const int number = as_int(w.a);
-  const bool is_librarys = number > SIGSYS && number < SIGRTMIN;
-  if (is_librarys || as_size(w.d) != kKernelsMaskBytes)
-    return real().syscall(SYS_rt_sigaction, w.a, w.b, w.c, w.d);
+  if (as_size(w.d) != kKernelsMaskBytes) return fail(EINVAL);
+  KernelsAction action{};
+  if (w.b != 0 && !os::copy_or_fail(&action, to<void>(w.b), sizeof action)) return fail(EFAULT);
+  if (number > SIGSYS && number < SIGRTMIN) {
+    for (const int fault : kFaultSignals) action.mask &= ~(1UL << (fault - 1));
+    return real().syscall(SYS_rt_sigaction, w.a, w.b == 0 ? nullptr : &action, w.c, w.d);
+  }
   struct sigaction now {
   }, before{};
-  if (const auto* asked = to<const KernelsAction>(w.b); asked != nullptr) {
-    now.sa_handler = asked->handler;
-    now.sa_flags = static_cast<int>(asked->flags & ~0x04000000UL);  // SA_RESTORER
-    std::memcpy(&now.sa_mask, &asked->mask, kKernelsMaskBytes);
-  }
+  now.sa_handler = action.handler;
+  now.sa_flags = static_cast<int>(action.flags & ~kRestorer);
+  std::memcpy(&now.sa_mask, &action.mask, kKernelsMaskBytes);
   const int result =
       as_program::sigaction(number, w.b == 0 ? nullptr : &now, w.c == 0 ? nullptr : &before);
-  if (auto* told = to<KernelsAction>(w.c); result == 0 && told != nullptr) {
-    const auto flags = static_cast<unsigned>(before.sa_flags);  // bit 31 is no sign
-    *told = {before.sa_handler, flags, nullptr, 0};
-    std::memcpy(&told->mask, &before.sa_mask, kKernelsMaskBytes);
-  }
-  return result;
+  if (result != 0 || w.c == 0) return result;
+  auto flags = static_cast<unsigned>(before.sa_flags);  // bit 31 is no sign
+  if (before.sa_restorer == nullptr) flags &= ~kRestorer;
+  action = {before.sa_handler, flags, before.sa_restorer, 0};
+  std::memcpy(&action.mask, &before.sa_mask, kKernelsMaskBytes);
+  return os::copy_or_fail(to<void>(w.c), &action, sizeof action) ? 0 : fail(EFAULT);
 }
 
 long on_memory(long number, const Words& w) {

@@ -124,7 +124,9 @@ int Heap::back(uint64_t offset, uint64_t bytes) {
   if (!views_->show(offset + round_up(bytes, page_bytes())).ok()) return ENOMEM;
   if (views_->store().promise(offset, bytes) == 0) return 0;
   trim();  // free ranges still have some space
-  return views_->store().promise(offset, bytes) == 0 ? 0 : ENOMEM;
+  if (views_->store().promise(offset, bytes) == 0) return 0;
+  tell_refusal(bytes);
+  return ENOMEM;
 }
 
 void Heap::trim() {
@@ -181,9 +183,7 @@ void* Heap::allocate(size_t bytes, size_t alignment, bool* is_available) {
   if (!*is_available) return nullptr;
   if (bytes > kBytesMost || alignment > kBytesMost) return errno = ENOMEM, nullptr;
   const Inside inside;
-  void* const p = add(bytes, bytes, alignment, Kind::kAllocation);
-  if (p == nullptr) tell_refusal(bytes);
-  return p;
+  return add(bytes, bytes, alignment, Kind::kAllocation);
 }
 
 // Once: a program that can do with less may ask again and again.

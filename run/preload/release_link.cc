@@ -34,6 +34,7 @@ struct Slot {
   };
   std::atomic<uint32_t> state;
   std::atomic<uint64_t> claimed_ns;
+  std::atomic<uint64_t> owner;  // the time of the claim that succeeded
   ReleaseLink::Question question;
   ReleaseLink::Answer answer;
 
@@ -88,20 +89,24 @@ Slot* claim(Board& board) {
   for (Slot& slot : board.slots) {
     const uint32_t state = slot.state.load();
     uint64_t claimed_ns = slot.claimed_ns.load();
-    const bool is_left = state != Slot::kTaken && now > claimed_ns + 2 * kNsMax;
+    // What is being answered is freed by whoever answers, however long that takes.
+    const bool is_answered = state == Slot::kTaken || state == Slot::kAbandoned;
+    const bool is_left = !is_answered && now > claimed_ns + 2 * kNsMax;
     if (state != Slot::kFree && !is_left) continue;
     // The time first: a slot that is claimed must not look as if it were left. Of several that
     // claim a slot that was left, one changes the time; of a free one, one changes the state.
     if (!slot.claimed_ns.compare_exchange_strong(claimed_ns, now)) continue;
-    if (slot.change(state, Slot::kClaimed)) return &slot;
+    if (!slot.change(state, Slot::kClaimed)) continue;
+    slot.owner.store(now);
+    return &slot;
   }
   return nullptr;
 }
 
 // The asker needs it no more. If the question is just being answered, the answering thread frees
 // it; an asker that was stopped for a minute no longer has it.
-void leave(Slot& slot, uint64_t claimed_ns) {
-  while (slot.claimed_ns.load() == claimed_ns) {
+void leave(Slot& slot, uint64_t owner) {
+  while (slot.owner.load() == owner) {
     const uint32_t state = slot.state.load();
     if (state == Slot::kFree || state == Slot::kClaimed || state == Slot::kAbandoned) return;
     if (slot.change(state, state == Slot::kTaken ? Slot::kAbandoned : Slot::kFree)) return;
@@ -176,7 +181,7 @@ void ReleaseLink::answer(int answering_end, Answer (*release)(const Question&)) 
   Slot& slot = board->slots[number];
   if (!slot.change(Slot::kAsked, Slot::kTaken)) return;
   slot.answer = release(slot.question);
-  if (!slot.change(Slot::kTaken, Slot::kAnswered)) slot.state.store(Slot::kFree);
+  if (!slot.change(Slot::kTaken, Slot::kAnswered)) slot.change(Slot::kAbandoned, Slot::kFree);
   wake_shared(slot.state);
 }
 
@@ -191,7 +196,7 @@ ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
     os::wait(&nothing, 0, 1'000'000);
   }
   OC_CHECK(slot >= board->slots && slot < board->slots + Board::kSlotsMax);
-  const uint64_t claimed_ns = slot->claimed_ns.load();
+  const uint64_t owner = slot->owner.load();
   slot->question = question;
   slot->state.store(Slot::kAsked);
   Answer answer = Answer::kLate;
@@ -206,7 +211,7 @@ ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
     answer = slot->answer;
   else if (error == EPIPE || error == ECONNRESET)
     answer = Answer::kGone;
-  leave(*slot, claimed_ns);
+  leave(*slot, owner);
   return answer;
 }
 

@@ -196,9 +196,11 @@ void tell_what_is_missing() {
   EarlierOutput::for_each(::getpid(), [](std::string_view mark, std::string_view path) {
     const std::string name(path);
     if (EarlierOutput::mark_of(name) != mark) return;
+    struct stat about {};
+    const bool is_empty = ::stat(name.c_str(), &about) != 0 || about.st_size == 0;
     say("write to " + name +
-            ": there is nothing to write, as nothing went through Outcore (--explain says why)" +
-            (mark == EarlierOutput::kNoFile ? "" : "; what is in it is an earlier run's"),
+            ": nothing was written; --explain says what does not go through Outcore" +
+            (is_empty ? "" : "; what is in the file is an earlier run's"),
         true);
   });
 }

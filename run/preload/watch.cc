@@ -114,7 +114,7 @@ Status Watch::give_up(Impl* impl, const Status& why) {
 
 Status Watch::start() {
   if (impl_ != nullptr) return {};
-  if (is_half_started_) return Error{EAGAIN, "the watching threads could not be started before"};
+  if (is_half_started_) return Error{ENOTSUP, "the watching threads could not be started before"};
   auto* impl = new Impl;
   impl->to_listener = ::eventfd(0, EFD_CLOEXEC);
   impl->to_answerer = ::eventfd(0, EFD_CLOEXEC);

@@ -183,6 +183,19 @@ constexpr struct {
        require(handle_by_number(SIGTERM, SIG_DFL, 0).handler == SIG_DFL, "the default is seen");
        KernelsAction own{};  // of a signal that the C library keeps for itself
        require(::syscall(SYS_rt_sigaction, 32, nullptr, &own, 8) == 0, "signal 32");
+       auto* const nowhere = reinterpret_cast<void*>(16);
+       for (const int signal : {SIGTERM, SIGBUS, SIGRTMAX}) {
+         require(::syscall(SYS_rt_sigaction, signal, nowhere, nullptr, 8) == -1 && errno == EFAULT,
+                 "an action that is nowhere");
+         require(::syscall(SYS_rt_sigaction, signal, nullptr, nowhere, 8) == -1 && errno == EFAULT,
+                 "nowhere to tell the action");
+       }
+       struct sigaction by_library {};
+       by_library.sa_handler = [](int) {};
+       require(::sigaction(SIGTERM, &by_library, nullptr) == 0, "sigaction");
+       require(::syscall(SYS_rt_sigaction, SIGTERM, nullptr, &own, 8) == 0, "rt_sigaction");
+       require(((own.flags & kRestorer) != 0) == (own.restorer != nullptr), "a restorer, or none");
+       ::signal(SIGTERM, SIG_DFL);
      }},
     {"signal 0", [] { require(::kill(::getpid(), 0) == 0 && ::raise(0) == 0, "0"); }},
     {"another process", [] {
