@@ -11,7 +11,6 @@
 
 #include "cli/output_file.h"
 #include "cli/text.h"
-#include "outcore/store_catalog.h"
 
 namespace outcore::cli {
 namespace {
@@ -115,11 +114,14 @@ Error CopyTarget::abandon(Error error) {
   }
   const std::string name = one_line(store_->uri());
   store_.reset();
-  const bool is_kept = is_there_ || !kind.value()->remove || is_server_gone(error.code);
-  if (is_there_ && !kind.value()->dies_with_process)
+  // It is not removed: somebody else may have taken it, or have made it before us.
+  if (error.code == ESTALE && kind.value()->remove)
+    error.message += "; " + name + " may be another process's now: look at it before you remove it";
+  else if (is_there_ && !kind.value()->dies_with_process)
     error.message += "; " + name + " is neither what it was nor what it should be: write it again";
-  else if (kind.value()->remove && (is_kept || !remove_store(uri_).ok()))
-    error.message += "; a part of it is kept: `outcore store rm` removes it";
+  else if (kind.value()->remove)
+    error.message +=
+        "; a part of it is kept, if nobody wrote it since: `outcore store rm` removes it";
   return error;
 }
 

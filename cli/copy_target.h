@@ -1,6 +1,6 @@
 // CopyTarget: the store that a copy is written to. A file, or a folder that is new, is written
-// beside its place and moved there when it is complete; what else a failed copy has made is taken
-// away as far as the kind of store lets. One thread.
+// beside its place and moved there when it is complete. What else a failed copy has made is left,
+// and told: another process may have taken it. One thread.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class CopyTarget {
   Result<std::shared_ptr<Store>> open(uint64_t size_bytes);
   // All is written and durable.
   Status finish(bool may_replace);
-  // The copy failed. Takes away what was made, and returns the error with what is left.
+  // The copy failed. Takes away what nobody else can have, and returns the error with what is left.
   Error abandon(Error error);
 
  private:

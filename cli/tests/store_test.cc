@@ -100,15 +100,52 @@ TEST_F(StoreCommand, RemovesWhatIsExpired) {
   EXPECT_EQ(store("verify " + uri("old")).status, 1);
 }
 
-// The server answers late: the interrupt comes while the command waits for it.
-TEST_F(StoreCommand, LeavesNothingWhenItIsInterrupted) {
+// The server answers late: the interrupt comes while the command waits for it. What is there may be
+// another's, who made it in between: it is told, and stays.
+TEST_F(StoreCommand, TellsWhatItLeavesWhenItIsInterrupted) {
   const std::string interrupt =
       "timeout --preserve-status -s INT 0.7 " + command_path() + " store ";
   servers_->ask(0, {"CLIENT", "PAUSE", "1500", "WRITE"});
   Outcome outcome = outcome_of(interrupt + "put " + path("file") + " " + uri("a"));
   EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_EQ(outcome.error_lines(), 1u) << outcome.err;
   EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("`outcore store rm` removes it"), std::string::npos) << outcome.err;
+  EXPECT_EQ(store("rm " + uri("a")).status, 0);
   EXPECT_EQ(store("ls --json " + uri("")).out, "{\"stores\":[]}\n");
+}
+
+// One that stands still for longer than its lease finds the store of another, and lets it be.
+TEST_F(StoreCommand, LeavesWhatAnotherHasTaken) {
+  std::filesystem::resize_file(path("file"), 64 << 20);
+  std::ofstream(path("other"), std::ios::binary) << std::string(3'000'000, 'o');
+  const std::string patient = "'" + servers_->uri("a", "replicas=0") + "'";
+  const std::string catalog = "oc:{catalog}:a";
+  const std::string command = "exec " + command_path() + " store put " + path("file") + " " +
+                              patient + " 2>" + path("told");
+  int status = 0;
+  for (int attempt = 0; attempt < 5 && status == 0; ++attempt) {
+    store("rm " + uri("a"));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      ::_exit(127);
+    }
+    EXPECT_TRUE(redis_test::becomes([&] {
+      return servers_->ask(0, {"HGET", catalog, "state"}).text == "ready";
+    }));
+    ::kill(child, SIGSTOP);
+    servers_->ask(0, {"HSET", catalog, "lease", "0"});
+    const Outcome other = store("put --replace " + path("other") + " " + patient);
+    EXPECT_EQ(other.status, 0) << other.err;
+    ::kill(child, SIGCONT);
+    ASSERT_EQ(::waitpid(child, &status, 0), child);  // 0: it was complete before it was stopped
+  }
+  std::ifstream told(path("told"));
+  const std::string text(std::istreambuf_iterator<char>(told), {});
+  EXPECT_EQ(WEXITSTATUS(status), 1) << text;
+  EXPECT_NE(text.find("may be another process's now"), std::string::npos) << text;
+  EXPECT_EQ(store("verify " + uri("a") + " " + path("other")).status, 0);
 }
 
 TEST_F(StoreCommand, RefusesInOneLine) {
