@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <random>
 
 #include "cli/text.h"
 
@@ -32,8 +33,12 @@ bool exists(const std::string& path) {
 ExportTarget::ExportTarget(std::string path) : path_(std::move(path)) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   const size_t slash = path_.rfind('/') + 1;
-  temporary_ = path_.substr(0, slash) + "." + path_.substr(slash) + "." +
-               std::to_string(::getpid()) + ".part";
+  // No number of a process: each container has a process 1, and a filesystem several hosts.
+  std::random_device random;
+  do {
+    temporary_ = path_.substr(0, slash) + "." + path_.substr(slash) + "." +
+                 format("%08x", static_cast<unsigned>(random())) + ".part";
+  } while (exists(temporary_));
 }
 
 ExportTarget::~ExportTarget() { remove(temporary_); }
@@ -67,6 +72,11 @@ Error ExportTarget::explain(const Error& error) const {
 
 Status ExportTarget::finish(bool may_replace) {
   if (Status s = sync(); !s) return s;
+  if (Status s = move_there(may_replace); !s) return s;
+  return sync_name();
+}
+
+Status ExportTarget::move_there(bool may_replace) {
   const auto move = [this](unsigned flags) {
     return ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), flags) == 0;
   };
@@ -91,6 +101,19 @@ bool ExportTarget::is_ours_to_replace() const {
   if (fs::is_empty(path_, error)) return true;
   return fs::is_directory(temporary_, error) &&
          (exists(path_ + "/.zgroup") || exists(path_ + "/.zarray") || exists(path_ + "/zarr.json"));
+}
+
+// The folder's; who may write into it but not list it syncs the whole filesystem.
+Status ExportTarget::sync_name() const {
+  int fd = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool is_folder = fd >= 0 || errno != EACCES;
+  if (!is_folder) fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  // Filesystems whose folders need no sync return EINVAL.
+  const bool is_good =
+      fd >= 0 && ((is_folder ? ::fsync(fd) : ::syncfs(fd)) == 0 || errno == EINVAL);
+  const int why = errno;
+  if (fd >= 0) ::close(fd);
+  return is_good ? Status() : failure(why, "make the name " + path_ + " durable");
 }
 
 Status ExportTarget::sync() const {

@@ -17,6 +17,7 @@ class ExportTarget {
   ~ExportTarget();
   ExportTarget(const ExportTarget&) = delete;
   ExportTarget& operator=(const ExportTarget&) = delete;
+  // Nothing has that name; whoever makes it, makes it anew (O_EXCL).
   const std::string& temporary() const { return temporary_; }
 
   // Whether a file can be made there. ENOENT, EACCES and others, with the remedy.
@@ -25,13 +26,15 @@ class ExportTarget {
   // as another error. The file has the user's name for it. REQUIRES: what was written still exists.
   Error explain(const Error& error) const;
 
-  // Makes it durable and moves it to its place. EEXIST: something is there that must not be
-  // replaced.
+  // Makes it durable and moves it to its place, whose name is then durable, too. EEXIST: something
+  // is there that must not be replaced.
   Status finish(bool may_replace);
 
  private:
   bool is_ours_to_replace() const;
   Status sync() const;
+  Status move_there(bool may_replace);
+  Status sync_name() const;
 
   std::string folder() const;  // with the last '/'; "." for the one in which we are
 

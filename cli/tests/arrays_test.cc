@@ -297,6 +297,16 @@ TEST_F(ArraysCommand, ShowsNumbersAndValues) {
   EXPECT_EQ(arrays("show DIR/run.oca title").out, "a flame\n");
 }
 
+// A killed process of the same number: in a container that is each time the first one.
+TEST_F(ArraysCommand, ShowsInSpiteOfAPartThatWasLeft) {
+  const Outcome shown =
+      outcome_of("cd " + dir() + " && sh -c 'echo left >.u.png.$$.part; exec " + command_path() +
+                 " arrays show run.oca u --slice 2,:,: --out u.png'");
+  if (shown.err.find("built without") != std::string::npos) GTEST_SKIP() << shown.err;
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  EXPECT_TRUE(bytes_of("u.png").starts_with("\x89PNG"));
+}
+
 TEST_F(ArraysCommand, WhatIsWrongIsSaidAndChangesNothing) {
   ASSERT_EQ(arrays("export DIR/run.oca u --to DIR/u.npy").status, 0);
   std::ofstream(path("cut.npy"), std::ios::binary) << bytes_of("u.npy").substr(0, 500);

@@ -208,6 +208,33 @@ TEST_F(CheckpointCommand, ReplacesAFileAsAWhole) {
   EXPECT_EQ(outcome_of("cmp " + path("first") + " " + path("second")).status, 0);
 }
 
+// The folder is synced after the name is in it.
+TEST_F(CheckpointCommand, MakesTheNameDurable) {
+  if (outcome_of("strace true").status != 0)
+    GTEST_SKIP() << "strace is not there, or may not trace";
+  const Outcome traced =
+      outcome_of("strace -f -y -e trace=renameat2,fsync -o " + path("calls") + " " +
+                 command_path() + " store get " + path("first") + " " + path("out"));
+  ASSERT_EQ(traced.status, 0) << traced.err;
+  const std::string calls = outcome_of("cat " + path("calls")).out;
+  const size_t moved = calls.find("renameat2(");
+  ASSERT_NE(moved, std::string::npos) << calls;
+  EXPECT_NE(calls.find("<" + std::filesystem::canonical(dir()).string() + ">)", moved),
+            std::string::npos)
+      << calls;
+}
+
+// Containers share process numbers, and a killed one has left its part.
+TEST_F(CheckpointCommand, WritesIntoNobodyElsesPart) {
+  const Outcome outcome =
+      outcome_of("cd " + dir() + " && sh -c 'echo mine >.out.$$.part; echo .out.$$.part; exec " +
+                 command_path() + " store get first out'");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const std::string part = outcome.out.substr(0, outcome.out.find('\n'));
+  EXPECT_EQ(outcome_of("cat " + path(part)).out, "mine\n");
+  EXPECT_EQ(outcome_of("cmp " + path("first") + " " + path("out")).status, 0);
+}
+
 TEST_F(CheckpointCommand, AsksForTheObjectWhereThereAreSeveral) {
   ASSERT_EQ(put("first", "a").status, 0);
   ASSERT_EQ(put("second", "b").status, 0);
