@@ -1,5 +1,6 @@
 #include "cli/copy_target.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,7 +38,12 @@ std::string target_of(const std::string& path) {
 void keep_rights(const std::string& from, const std::string& to) {
   struct stat about {};
   if (::stat(from.c_str(), &about) != 0) return;
-  if (::chown(to.c_str(), about.st_uid, about.st_gid) != 0) about.st_mode &= 0777;
+  if (::chown(to.c_str(), about.st_uid, about.st_gid) != 0) {
+    about.st_mode &= 0777;
+    // Another group may do what everybody may.
+    const bool is_same_group = ::chown(to.c_str(), static_cast<uid_t>(-1), about.st_gid) == 0;
+    if (!is_same_group) about.st_mode &= 0707 | (about.st_mode & 07) << 3;
+  }
   static_cast<void>(::chmod(to.c_str(), about.st_mode & 07777));
 }
 
@@ -63,6 +69,16 @@ Status CopyTarget::open_beside(const std::string& path, const StoreUri& uri) {
   return {};
 }
 
+// What takes the place of another file is for nobody else's eyes while it has not that one's
+// rights.
+Status CopyTarget::make_file() {
+  const int fd = ::open(beside_->temporary().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                        is_there_ ? 0600 : 0666);
+  if (fd < 0) return failure(errno, "write " + path_);
+  ::close(fd);
+  return {};
+}
+
 Result<std::shared_ptr<Store>> CopyTarget::open(uint64_t size_bytes) {
   const auto uri = parse_store_uri(uri_);
   const auto kind = uri ? find_store_kind(uri.value()) : Result<const StoreKind*>(uri.error());
@@ -73,6 +89,8 @@ Result<std::shared_ptr<Store>> CopyTarget::open(uint64_t size_bytes) {
                          kind.value()->checkpoints == Checkpoints::kNone;
   if ((kind.value()->place == Place::kFile || is_folder) && !uri->path.empty())
     if (Status s = open_beside(uri->path, uri.value()); !s) return s.error();
+  if (beside_ && kind.value()->place == Place::kFile)
+    if (Status s = make_file(); !s) return s.error();
   OpenOptions options;
   options.is_writable = options.may_create = true;
   options.size_bytes = size_bytes;

@@ -29,6 +29,7 @@ class CopyTarget {
 
  private:
   Status open_beside(const std::string& path, const StoreUri& uri);
+  Status make_file();
 
   const std::string uri_;
   const bool is_there_;

@@ -235,6 +235,33 @@ TEST_F(CheckpointCommand, WritesIntoNobodyElsesPart) {
   EXPECT_EQ(outcome_of("cmp " + path("first") + " " + path("out")).status, 0);
 }
 
+TEST_F(CheckpointCommand, ShowsNobodyWhatReplacesAPrivateFile) {
+  namespace fs = std::filesystem;
+  const auto own = fs::perms::owner_read | fs::perms::owner_write;
+  fs::permissions(path("second"), own);
+  // The limit ends it before it can give the file its rights.
+  const Outcome killed =
+      outcome_of("sh -c 'ulimit -c 0; ulimit -f 100; exec " + command_path() +
+                 " store get --replace " + path("first") + " " + path("second") + "'");
+  EXPECT_NE(killed.status, 0);
+  int parts = 0;
+  for (const std::string& name : all_names()) {
+    if (!name.starts_with(".second.")) continue;
+    ++parts;
+    EXPECT_EQ(fs::status(path(name)).permissions(), own) << name;
+  }
+  EXPECT_EQ(parts, 1) << killed.err;
+}
+
+// A new file is everybody's whom the mask lets.
+TEST_F(CheckpointCommand, GivesANewFileTheRightsOfTheMask) {
+  EXPECT_EQ(
+      outcome_of("umask 027; " + command_path() + " store get " + path("first") + " " + path("out"))
+          .status,
+      0);
+  EXPECT_EQ(outcome_of("stat -c %a " + path("out")).out, "640\n");
+}
+
 TEST_F(CheckpointCommand, AsksForTheObjectWhereThereAreSeveral) {
   ASSERT_EQ(put("first", "a").status, 0);
   ASSERT_EQ(put("second", "b").status, 0);
