@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "arrays/container/catalog_text.h"
-#include "arrays/container/packed_tiles.h"
 #include "core/base/assert.h"
 #include "core/base/units.h"
 
@@ -40,32 +39,6 @@ bool is_record(const RecordHead& head, uint64_t bytes_left) {
 uint64_t room_for(uint64_t record_bytes) {
   return base::round_up(sizeof(RecordHead) + record_bytes, 8);
 }
-
-}  // namespace
-
-uint64_t bytes_of_tile(const Entry& entry) {
-  const auto count = count_of(entry.tiles, entry.type.size_bytes);
-  return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
-}
-
-uint64_t bytes_of(const Entry& entry) {
-  if (!entry.compress.empty()) {
-    const uint64_t tile = bytes_of_tile(entry);
-    uint64_t bytes = tile > kPackedTileBytesMax ? kBytesMax + 1 : slot_bytes(tile);
-    for (size_t d = 0; d < entry.dims.size(); ++d) {
-      const uint64_t across =
-          entry.dims[d] / entry.tiles[d] + (entry.dims[d] % entry.tiles[d] != 0 ? 1 : 0);
-      if (__builtin_mul_overflow(bytes, across, &bytes)) return kBytesMax + 1;
-    }
-    return std::min(bytes, kBytesMax + 1);
-  }
-  Dims kept = entry.dims;
-  for (size_t d = 0; d < entry.tiles.size(); ++d) kept[d] = base::round_up(kept[d], entry.tiles[d]);
-  const auto count = count_of(kept, entry.type.size_bytes);
-  return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
-}
-
-namespace {
 
 // Other signs that this was a container: most letters of the magic number, or a record at the place
 // of the first one.
@@ -165,21 +138,44 @@ Status Catalog::load() {
 }
 
 // Records that have reached the disk, by the mark of the header page, must be there. So must the
-// first one as soon as a byte behind the first journal was used.
+// first one if a byte behind the first journal was written. An earlier Outcore may have left a
+// longer file without a record, but one of zeros.
 Status Catalog::check_mark() const {
   const auto found = pages_.read_mark(header_);
   if (!found) return found.status();
   const std::optional<JournalMark>& mark = found->mark;
   if (found->is_lost) return damaged("the mark of its header page, which says where it ends");
   // Where a reader does not keep a writer from going on, it may have read the other page before.
-  if (mark && mark->is_replaced && storage_.knows_readers())
-    return damaged("the header page of its last journal");
+  if (mark && mark->is_replaced) {
+    const auto is_later = pages_.is_later_there(header_);
+    if (!is_later) return is_later.status();
+    if (!is_later.value()) return damaged("the header page of its last journal");
+  }
   if (mark && end_ < header_.offset + mark->durable_bytes)
     return damaged("its record at " + std::to_string(end_));
-  const bool is_used = storage_.ends_where_used() && storage_.size_bytes() > kNewBytes;
-  if (end_ == header_.offset && (found->has_traces || is_used))
+  if (end_ != header_.offset) return {};
+  const auto is_used = has_bytes_behind();
+  if (!is_used) return is_used.status();
+  if (found->has_traces || is_used.value())
     return damaged("its first record, at " + std::to_string(end_));
   return {};
+}
+
+// Whether a file has bytes but zeros where its arrays would be. Arrays lie there from the beginning
+// on, and have their checksums at their end.
+Result<bool> Catalog::has_bytes_behind() const {
+  constexpr uint64_t kStep = 1 << 20, kReadMax = 64 << 20;
+  const uint64_t size = storage_.size_bytes();
+  if (!storage_.ends_where_used() || size <= kNewBytes) return false;
+  std::vector<std::byte> bytes;
+  for (uint64_t at = kNewBytes; at < size; at += bytes.size()) {
+    if (at - kNewBytes >= kReadMax) at = std::max(at, size - std::min(size, kStep));
+    bytes.resize(std::min(kStep, size - at));
+    if (Status s = storage_.read(at, bytes); !s) return s.error();
+    if (std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; }))
+      return true;
+  }
+  return false;
 }
 
 // The last record may have been damaged on the disk. Then later records that were durable exist,
@@ -237,7 +233,7 @@ Status Catalog::clean() {
     if (Status s = storage_.write(at, bytes); !s) return s;
     is_dirty = true;
   }
-  if (Status s = pages_.mend(header_); !s) return s;
+  static_cast<void>(pages_.mend(header_));  // no array needs it
   return is_dirty ? storage_.sync() : Status();
 }
 
@@ -297,6 +293,7 @@ std::vector<uint8_t> Catalog::pack(uint64_t offset, const JournalHeader& header,
 }
 
 Status Catalog::append(const Change& change, bool is_durable) {
+  if (!lost_.ok()) return lost_;
   const std::vector<uint8_t> record = encode(change);
   if (record.size() > UINT32_MAX / 2)
     return Error{ENOSPC, storage_.uri() + ": what is to be noted of its arrays is more than 2 GiB"};
@@ -313,9 +310,11 @@ Status Catalog::append(const Change& change, bool is_durable) {
   end_ += bytes.size();
   apply(change);
   if (!is_durable) return {};
+  // The record is durable. These only protect it, and so does one of them.
   const JournalMark mark = {end_ - header_.offset, false};
-  if (Status s = seal(); !s) return s;
-  return pages_.write_mark(header_, mark);
+  static_cast<void>(seal());
+  static_cast<void>(pages_.write_mark(header_, mark));
+  return {};
 }
 
 // Appends an empty record behind one that has reached the disk: if that one is damaged later,
@@ -349,12 +348,15 @@ Status Catalog::write_anew(uint64_t more_bytes) {
   const auto bytes = pack(next.offset, next, record, true);
   if (Status s = storage_.write(next.offset, std::as_bytes(std::span(bytes))); !s) return s;
   if (Status s = storage_.sync(); !s) return s;
-  if (Status s = pages_.write(next, JournalMark{bytes.size(), false}); !s) return s;
-  if (Status s = storage_.sync(); !s) return s;
-  const JournalMark replaced = {end_ - header_.offset, true};
-  if (Status s = pages_.write_mark(header_, replaced); !s) return s;
+  // If these fail, it is not known which journal counts from now on: no record may follow.
+  lost_ = pages_.write(next, JournalMark{bytes.size(), false});
+  if (lost_.ok()) lost_ = storage_.sync();
+  if (!lost_.ok()) return lost_;
+  const JournalHeader before = header_;
+  const JournalMark replaced = {end_ - before.offset, true};
   header_ = next;
   end_ = next.offset + bytes.size();
+  static_cast<void>(pages_.write_mark(before, replaced));  // it only protects
   return {};
 }
 

@@ -80,7 +80,8 @@ class Catalog {
   // Reads the records that others have appended since.
   Status refresh();
   // Appends a record, and applies it here. If is_durable, the record and everything that was
-  // written before it are durable when this returns.
+  // written before it are durable when this returns. When it could not begin a new journal after
+  // the new one may count already, it fails from then on.
   Status append(const Change& change, bool is_durable);
 
   // What is wrong with the header pages without keeping anything from being read; empty: nothing.
@@ -100,6 +101,7 @@ class Catalog {
   Result<JournalHeader> read_header() const;
   Status read_records();
   Status check_mark() const;
+  Result<bool> has_bytes_behind() const;
   Status check_end();
   Status check_extents();
   void apply(const Change& change);
@@ -113,6 +115,7 @@ class Catalog {
   HeaderPages pages_;
   JournalHeader header_;
   uint64_t end_ = 0;         // where the records end
+  Status lost_;              // an error: which journal counts is not known
   uint64_t high_water_ = 0;  // as far as is known here, nothing behind it was ever used
   std::map<uint64_t, Entry> entries_;
   std::map<std::string, std::string> attributes_;

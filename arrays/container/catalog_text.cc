@@ -1,8 +1,10 @@
 #include "arrays/container/catalog_text.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "arrays/container/block_sums.h"
+#include "arrays/container/packed_tiles.h"
 #include "core/base/json_fields.h"
 #include "core/base/units.h"
 #include "core/packing/packer.h"
@@ -89,6 +91,28 @@ bool is_packing(const std::string& compress) {
 }
 
 }  // namespace
+
+uint64_t bytes_of_tile(const Entry& entry) {
+  const auto count = count_of(entry.tiles, entry.type.size_bytes);
+  return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
+}
+
+uint64_t bytes_of(const Entry& entry) {
+  if (!entry.compress.empty()) {
+    const uint64_t tile = bytes_of_tile(entry);
+    uint64_t bytes = tile > kPackedTileBytesMax ? kBytesMax + 1 : slot_bytes(tile);
+    for (size_t d = 0; d < entry.dims.size(); ++d) {
+      const uint64_t across =
+          entry.dims[d] / entry.tiles[d] + (entry.dims[d] % entry.tiles[d] != 0 ? 1 : 0);
+      if (__builtin_mul_overflow(bytes, across, &bytes)) return kBytesMax + 1;
+    }
+    return std::min(bytes, kBytesMax + 1);
+  }
+  Dims kept = entry.dims;
+  for (size_t d = 0; d < entry.tiles.size(); ++d) kept[d] = base::round_up(kept[d], entry.tiles[d]);
+  const auto count = count_of(kept, entry.type.size_bytes);
+  return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
+}
 
 bool is_sound(const Entry& entry) {
   if (!entry.tiles.empty() && entry.tiles.size() != entry.dims.size()) return false;

@@ -70,6 +70,10 @@ class ContainerStorage {
   virtual Status release(uint64_t offset, uint64_t size_bytes) = 0;
 
   virtual Status read(uint64_t offset, std::span<std::byte> into) = 0;
+  // The same past what this process keeps of bytes that another one may have written since.
+  virtual Status read_anew(uint64_t offset, std::span<std::byte> into) {
+    return read(offset, into);
+  }
   virtual Status write(uint64_t offset, std::span<const std::byte> from) = 0;
   // Read or write many runs of bytes; Runs::there is relative to `first`. Not one byte beside the
   // runs is written, so threads and processes may write neighbouring bytes at the same time.

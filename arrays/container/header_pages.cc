@@ -82,6 +82,21 @@ bool is_whole(const MarkBytes& bytes) {
   return bytes.magic == kMarkMagic && bytes.sum == sum_of(bytes);
 }
 
+// Each word of it is of generation `before` (0: zeros), or of `next`, as far as that can be told.
+bool may_be_torn(const MarkBytes& bytes, uint64_t before, uint64_t next) {
+  return (bytes.magic == kMarkMagic || bytes.magic == 0) && bytes.is_replaced <= 1 &&
+         (bytes.generation == 0 || bytes.generation == before || bytes.generation == next);
+}
+// The page that does not count, while the one after `generation` was being written.
+bool may_be_torn(const HeaderBytes& bytes, uint64_t generation) {
+  if (is_ours(bytes) && bytes.version == kVersion && bytes.generation == generation + 1)
+    return true;
+  const bool is_old =
+      std::all_of(std::begin(bytes.magic), std::end(bytes.magic), [](char c) { return c == 0; });
+  return generation == 1 && (is_ours(bytes) || is_old) && bytes.version <= kVersion &&
+         bytes.unused == 0 && (bytes.generation == 0 || bytes.generation == 2);
+}
+
 uint64_t page_of(uint64_t generation) { return generation % 2 * kPage; }
 
 }  // namespace
@@ -119,6 +134,18 @@ Status HeaderPages::write(const JournalHeader& header, const std::optional<Journ
   return storage_.write(page_of(header.generation), page);
 }
 
+Result<bool> HeaderPages::is_later_there(const JournalHeader& header) const {
+  std::vector<std::byte> pages(2 * kPage);
+  if (Status s = storage_.read_anew(0, pages); !s) return s.error();
+  for (const uint64_t at : {uint64_t{0}, kPage}) {
+    HeaderBytes page;
+    std::memcpy(&page, &pages[at], sizeof page);
+    if (is_ours(page) && page.sum == sum_of(page) && page.generation > header.generation)
+      return true;
+  }
+  return false;
+}
+
 Result<FoundMark> HeaderPages::read_mark(const JournalHeader& header) const {
   FoundMark found;
   int not_whole = 0;
@@ -150,38 +177,53 @@ Status HeaderPages::write_mark(const JournalHeader& header, const JournalMark& m
   return {};
 }
 
-// The first journal has no journal before it: zeros. Afterwards it is the header before.
-Result<bool> HeaderPages::is_spare_whole(const JournalHeader& header) const {
+// What a writer leaves that ends while it writes generation g + 1 into the spare page of g, or the
+// mark of g - 1: some words are of before (zeros, if g is 1), and others are new.
+Result<HeaderPages::Spare> HeaderPages::look_at_spare(const JournalHeader& header) const {
   const uint64_t at = page_of(header.generation + 1);
+  const uint64_t before = header.generation - 1, next = header.generation + 1;
   const auto page = read_at<HeaderBytes>(storage_, at);
   if (!page) return page.error();
-  const bool is_first = header.generation == 1;
+  int begun = 0, torn = 0;
   for (const uint64_t in_page : kMarksAt) {
     const auto mark = read_at<MarkBytes>(storage_, at + in_page);
     if (!mark) return mark.error();
-    if (!is_zero(mark.value()) && (is_first || !is_whole(mark.value()))) return false;
+    if (is_zero(mark.value())) continue;
+    if (!may_be_torn(mark.value(), before, next)) return Spare::kDamaged;
+    torn += is_whole(mark.value()) ? 0 : 1;
+    begun += is_whole(mark.value()) && mark->generation == before ? 0 : 1;
   }
-  if (is_first) return is_zero(page.value());
-  return is_ours(page.value()) && page->sum == sum_of(page.value()) &&
-         page->generation + 1 == header.generation;
+  if (torn == std::ssize(kMarksAt)) return Spare::kDamaged;
+  const bool is_expected = before == 0 ? is_zero(page.value())
+                                       : is_ours(page.value()) && page->generation == before &&
+                                             page->sum == sum_of(page.value());
+  if (is_expected) return begun == 0 ? Spare::kWhole : Spare::kBegun;
+  return may_be_torn(page.value(), header.generation) ? Spare::kBegun : Spare::kDamaged;
 }
 
 Result<std::string> HeaderPages::find_damage(const JournalHeader& header) const {
-  const auto is_whole = is_spare_whole(header);
-  if (!is_whole) return is_whole.error();
-  if (!is_whole.value())
+  const auto spare = look_at_spare(header);
+  if (!spare) return spare.error();
+  if (spare.value() == Spare::kDamaged)
     return "its spare header page, at " + std::to_string(page_of(header.generation + 1)) +
            ": no array needs it, and opening the container for writing writes it anew";
-  const auto found = read_mark(header);
-  if (!found) return found.error();
-  if (!found->has_traces) return std::string();
-  return "a mark of its header page, at " + std::to_string(page_of(header.generation)) +
-         ": no array needs it, and storing something in the container writes it anew";
+  const uint64_t at = page_of(header.generation);
+  const uint64_t before = header.generation > 2 ? header.generation - 2 : 0;  // in this page
+  for (const uint64_t in_page : kMarksAt) {
+    const auto mark = read_at<MarkBytes>(storage_, at + in_page);
+    if (!mark) return mark.error();
+    if (!may_be_torn(mark.value(), before, header.generation))
+      return "a mark of its header page, at " + std::to_string(at) +
+             ": no array needs it, and storing something in the container writes it anew";
+  }
+  return std::string();
 }
 
+// Also what a writer has begun: a mark of a journal that never counted must not be left for a later
+// one of the same generation.
 Status HeaderPages::mend(const JournalHeader& header) {
-  const auto is_whole = is_spare_whole(header);
-  if (!is_whole || is_whole.value()) return is_whole.status();
+  const auto spare = look_at_spare(header);
+  if (!spare || spare.value() == Spare::kWhole) return spare.status();
   if (header.generation == 1) return storage_.write(page_of(2), std::vector<std::byte>(kPage));
   // Where the journal before was is not known. This one's place tells that it is gone: no record
   // of it is of the generation before.

@@ -46,18 +46,23 @@ class HeaderPages {
   // Writes the whole page of its generation: the header, with a mark if there is one.
   Status write(const JournalHeader& header, const std::optional<JournalMark>& mark);
 
+  // Whether a page is there now that names a later journal. It is read past what this process keeps
+  // of it: where a reader does not keep a writer from going on, it may have the page of before.
+  Result<bool> is_later_there(const JournalHeader& header) const;
+
   Result<FoundMark> read_mark(const JournalHeader& header) const;  // of the page of this header
   // REQUIRES: what it says is durable.
   Status write_mark(const JournalHeader& header, const JournalMark& mark);
 
   // What is wrong with the page that does not count, or with the mark of the one that does; empty:
-  // nothing.
+  // nothing but what a writer may have left that ended while it wrote there.
   Result<std::string> find_damage(const JournalHeader& header) const;
   // Writes the page that does not count anew if it is not what it should be.
   Status mend(const JournalHeader& header);
 
  private:
-  Result<bool> is_spare_whole(const JournalHeader& header) const;
+  enum class Spare : uint8_t { kWhole, kBegun, kDamaged };  // kBegun: a writer ended meanwhile
+  Result<Spare> look_at_spare(const JournalHeader& header) const;
 
   ContainerStorage& storage_;
 };

@@ -9,6 +9,7 @@
 #include "arrays/container/file_storage.h"
 #include "arrays/container/shared_storage.h"
 #include "core/base/assert.h"
+#include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/store/registry.h"
 #include "core/store/uri.h"
@@ -43,6 +44,7 @@ class RegionStorage final : public ContainerStorage {
     how.size_bytes = options.may_create ? kNewContainerBytes : 0;
     auto store = open_store(options.uri, how);
     if (!store) return store.error();
+    if (!options.is_writable) storage->store_ = store.value();
     storage->identity_ = store.value()->identity();
     if (storage->identity_.empty()) storage->identity_ = options.uri;
     MapOptions map;
@@ -82,6 +84,12 @@ class RegionStorage final : public ContainerStorage {
   Status read(uint64_t offset, std::span<std::byte> into) override {
     OC_CHECK(region_ != nullptr);
     return region_->read(offset, into);
+  }
+  // A writer's own pages are the newest.
+  Status read_anew(uint64_t offset, std::span<std::byte> into) override {
+    if (store_ == nullptr) return read(offset, into);
+    const int error = -store_->read(offset, into);
+    return error == 0 ? Status() : base::system_error(error, "read " + uri_);
   }
   Status write(uint64_t offset, std::span<const std::byte> from) override {
     OC_CHECK(region_ != nullptr && is_writable_);
@@ -163,6 +171,7 @@ class RegionStorage final : public ContainerStorage {
   std::string uri_, identity_;
   bool is_writable_ = false, is_writer_ = false;
   std::shared_ptr<LentRuntime> runtime_;
+  std::shared_ptr<Store> store_;    // if it is only read
   std::shared_ptr<Region> region_;  // shared with views
 };
 
