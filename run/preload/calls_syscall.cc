@@ -16,6 +16,7 @@
 #include <array>
 #include <cstring>
 
+#include "core/os/signal_delivery.h"
 #include "run/preload/answered_calls.h"
 #include "run/preload/as_program.h"
 #include "run/preload/calls.h"
@@ -93,7 +94,8 @@ long set_action(const Words& w) {
   const int number = as_int(w.a);
   if (as_size(w.d) != kKernelsMaskBytes) return fail(EINVAL);
   KernelsAction action{};
-  if (w.b != 0 && !os::copy_or_fail(&action, to<void>(w.b), sizeof action)) return fail(EFAULT);
+  if (w.b != 0 && !outcore::os::copy_or_fail(&action, to<void>(w.b), sizeof action))
+    return fail(EFAULT);
   if (number > SIGSYS && number < SIGRTMIN) {
     for (const int fault : kFaultSignals) action.mask &= ~(1UL << (fault - 1));
     return real().syscall(SYS_rt_sigaction, w.a, w.b == 0 ? nullptr : &action, w.c, w.d);
@@ -110,7 +112,7 @@ long set_action(const Words& w) {
   if (before.sa_restorer == nullptr) flags &= ~kRestorer;
   action = {before.sa_handler, flags, before.sa_restorer, 0};
   std::memcpy(&action.mask, &before.sa_mask, kKernelsMaskBytes);
-  return os::copy_or_fail(to<void>(w.c), &action, sizeof action) ? 0 : fail(EFAULT);
+  return outcore::os::copy_or_fail(to<void>(w.c), &action, sizeof action) ? 0 : fail(EFAULT);
 }
 
 long on_memory(long number, const Words& w) {

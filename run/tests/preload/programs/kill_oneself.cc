@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include <initializer_list>
+
 #include "program.h"
 
 using namespace program;
