@@ -57,9 +57,9 @@ bool is_wanted(const Runtime::Impl& impl) {
   return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
 }
 
-// Empties a file that has only what an earlier run left, as something will be written now. So nobody
-// takes that for the report of a run that was killed. Another process of this run may be about to do
-// the same: it is locked, or was waited for in vain.
+// Empties a file that has only what an earlier run left, as something will be written now. So
+// nobody takes that for the report of a run that was killed. Another process of this run may be
+// about to do the same: it is locked, or was waited for in vain.
 void empty_if_left(const std::string& path) {
   constexpr uint64_t kNsMax = 1'000'000'000;
   const int file = open_to_append(path, false);
