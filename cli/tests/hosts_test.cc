@@ -192,6 +192,8 @@ TEST_F(Hosts, EndWhenTheirKeeperIsAskedTo) {
 
 TEST_F(Hosts, StayWhenTheTerminalInterruptsAProgramThatGoesOn) {
   begin(kTwo, "trap 'touch asked' INT; mkfifo stop; until read line < stop; do :; done");
+  // The trap is set before it.
+  ASSERT_TRUE(becomes([&] { return std::filesystem::exists(path("stop")); }));
   ::kill(-program(), SIGINT);
   EXPECT_TRUE(becomes([&] { return std::filesystem::exists(path("asked")); }));
   expect_all_answer();
