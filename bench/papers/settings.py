@@ -28,7 +28,7 @@ SETTINGS = (
         "--scale 19 --budget 64M --threads 4", "page",
         points("--page", "4k", "16k", "32k", "64k", "256k", "512k"),
         "six times as fast by pages of 32 KiB as by 4, as fast up to 256 KiB, slower by 512", 0, (),
-        "What one miss brings in is chosen while it runs: with 4 KiB nothing is lost that theirs "
+        "What one miss brings in is chosen while it runs: by 4 KiB little is lost of what theirs "
         "gained.", rivals=(), beside=("outcore", "4k")),
     Experiment(
         "graph-pages", UMAP, "A graph built in a heap, by page size", "figure 8",
@@ -54,8 +54,9 @@ SETTINGS = (
         "percent of the budget",
         _marks((98, 97), (99, 95), (90, 80), (75, 50)),
         "eviction between 99 and 95 % of the buffer helps LMAT; no figure for writes", 0, (),
-        "What is kept free is memory that holds nothing: the less the better, as long as a fill "
-        "finds a frame.", rivals=(), beside=("outcore", "98 to 97")),
+        "What is kept free is memory that holds nothing; where each touch is as likely as any "
+        "other, a quarter more or less of it is not seen.", rivals=(),
+        beside=("outcore", "98 to 97")),
     Experiment(
         "hot-queue", DI, "The hot queue", "figure 13", "bfs",
         "--scale 18 --fully-external --budget 16M --threads 16", "policy",

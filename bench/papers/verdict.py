@@ -61,8 +61,8 @@ def judge_rates(experiment, runs):
         ratio = rates["outcore"] / best if best else 0.0
         beside = median_of(runs, base or point.label, column)
         over = rates["outcore"] / beside if beside else 0.0
-        is_met = ((over if is_over else ratio) >= experiment.asked
-                  or (best == 0 and rates["outcore"] > 0))
+        all_stopped = not is_over and best == 0 and rates["outcore"] > 0
+        is_met = (over if is_over else ratio) >= experiment.asked or all_stopped
         lines.append(Line(point.label, rates, runs[-1]["unit"], is_asked(experiment, point), is_met,
                           ratio, rival, over))
     return lines

@@ -58,6 +58,15 @@ class Asked(unittest.TestCase):
         self.assertTrue(two.is_asked and two.is_met)
         self.assertEqual((two.over, two.ratio), (1.54, 0.77))
 
+    def test_what_stands_beside_its_own_first_point_needs_no_rival(self):
+        one = experiment("hot-queue")
+        runs = [line("hot-queue", "none", "outcore", rate=100.0),
+                line("hot-queue", "75 %", "outcore", rate=147.0)]
+        _, hot = verdict.judge_rates(one, runs)
+        self.assertEqual((hot.over, hot.ratio, hot.is_asked, hot.is_met), (1.47, 0.0, True, False))
+        runs[1]["rate"] = 148.0
+        self.assertTrue(verdict.judge_rates(one, runs)[1].is_met)
+
     def test_the_slowest_kernel_by_default_settings_counts(self):
         one = experiment("stream")
         runs = [line("stream", "8", "outcore", copy_mean_mib_s=50.0, triad_mean_mib_s=10.0),
