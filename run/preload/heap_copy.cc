@@ -1,16 +1,13 @@
 #include "run/preload/heap_copy.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,17 +27,6 @@ namespace {
 constexpr uint64_t kStepNs = 1'000'000;
 
 enum Step : uint32_t { kNotBegun, kBegun, kAsked, kDone };
-
-// For words that processes share: os::wait() works only among the threads of one process.
-void wait_shared(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t ns) {
-  const timespec time{static_cast<time_t>(ns / 1'000'000'000),
-                      static_cast<long>(ns % 1'000'000'000)};
-  ::syscall(SYS_futex, word, FUTEX_WAIT, while_value, &time, nullptr, 0);
-}
-
-void wake_shared(std::atomic<uint32_t>* word) {
-  ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
 
 void make_robust(pthread_mutex_t* lock) {
   pthread_mutexattr_t kind;
@@ -125,7 +111,7 @@ bool HeapCopy::is_wanted(uint64_t wait_ns_max, bool may_have_failed) {
     // other threads.
     if (has_childs_life_ && threads_of_child() <= 1) return false;
     if (step == kNotBegun || has_childs_life_) {
-      wait_shared(&shared_->step, step, kStepNs);
+      os::wait_between_processes(&shared_->step, step, kStepNs);
       continue;
     }
     timespec until;
@@ -142,7 +128,7 @@ void HeapCopy::finish(int error) {
   OC_CHECK(shared_ != nullptr);
   shared_->error.store(error);
   shared_->step.store(kDone);
-  wake_shared(&shared_->step);
+  os::wake_between_processes(&shared_->step);
 }
 
 void HeapCopy::become_childs() {
@@ -152,7 +138,7 @@ void HeapCopy::become_childs() {
   // On a busy machine the parent may have stopped waiting, and made the copy, before this.
   uint32_t not_begun = kNotBegun;
   shared_->step.compare_exchange_strong(not_begun, kBegun);
-  wake_shared(&shared_->step);
+  os::wake_between_processes(&shared_->step);
 }
 
 int HeapCopy::lay_over(std::byte* address, uint64_t size_bytes, uint64_t offset) {
@@ -170,7 +156,7 @@ int HeapCopy::fetch() {
     const int result = ::pthread_mutex_trylock(&shared_->parents_life);
     if (result == 0) ::pthread_mutex_unlock(&shared_->parents_life);
     if (result != EBUSY && shared_->step.load() != kDone) return ESRCH;
-    wait_shared(&shared_->step, step, 100 * kStepNs);
+    os::wait_between_processes(&shared_->step, step, 100 * kStepNs);
   }
   return shared_->error.load();
 }

@@ -1,10 +1,8 @@
 #include "run/preload/release_link.h"
 
-#include <linux/futex.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,6 +18,7 @@ namespace outcore::preload {
 namespace {
 
 constexpr uint64_t kNsMax = 30'000'000'000;
+constexpr uint64_t kStepNs = 20'000'000;  // between looks at whether the other is there
 
 // A question and its answer, in memory that a process shares with its descendants. So neither side
 // needs a new descriptor, of which it may have none left.
@@ -113,15 +112,6 @@ void leave(Slot& slot, uint64_t owner) {
   }
 }
 
-// For words that processes share: os::wait() works only among the threads of one process.
-void wait_shared(std::atomic<uint32_t>& word, uint32_t seen) {
-  const timespec while_sleeping{0, 20'000'000};
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &while_sleeping, nullptr, 0);
-}
-void wake_shared(std::atomic<uint32_t>& word) {
-  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
-}
-
 // Tells the process at the other end that there is a question. 0 or an errno.
 int ring(int link, unsigned char number, uint64_t deadline_ns) {
   OC_ASSERT(link >= 0 && number < Board::kSlotsMax);
@@ -182,7 +172,7 @@ void ReleaseLink::answer(int answering_end, Answer (*release)(const Question&)) 
   if (!slot.change(Slot::kAsked, Slot::kTaken)) return;
   slot.answer = release(slot.question);
   if (!slot.change(Slot::kTaken, Slot::kAnswered)) slot.change(Slot::kAbandoned, Slot::kFree);
-  wake_shared(slot.state);
+  os::wake_between_processes(&slot.state);
 }
 
 ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
@@ -205,7 +195,7 @@ ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
     if (os::now_ns() >= deadline_ns) error = ETIMEDOUT;
     if (is_gone(asking_end)) error = EPIPE;
     if (const uint32_t seen = slot->state.load(); seen != Slot::kAnswered && error == 0)
-      wait_shared(slot->state, seen);
+      os::wait_between_processes(&slot->state, seen, kStepNs);
   }
   if (slot->state.load() == Slot::kAnswered)
     answer = slot->answer;
