@@ -1,7 +1,6 @@
 #include "core/runtime/config_file.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <toml++/toml.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/os/descriptor_place.h"
+#include "core/os/written_pipe.h"
 
 namespace outcore::runtime {
 namespace {
@@ -86,21 +86,15 @@ Result<std::vector<ConfigEntry>> read_config_file(const std::string& path) {
     return base::system_error(code, "read the config file " + path,
                               "mend it, or set OUTCORE_CONFIG to another, or to nothing for none");
   };
-  // A pipe that nobody writes would be waited for without an end.
   const int fd =
       os::above_standard(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd < 0) return refuse(errno);
   struct stat about {};
-  if (::fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode)) {
-    constexpr int kMsMax = 5000;
-    pollfd writer{fd, POLLIN, 0};
-    if (::poll(&writer, 1, kMsMax) <= 0) {
-      ::close(fd);
-      return Error{EINVAL, "read the config file " + path +
-                               ": nobody writes to this pipe; set OUTCORE_CONFIG to a file, or to "
-                               "nothing for none"};
-    }
-    ::fcntl(fd, F_SETFL, O_RDONLY);  // whoever writes may take its time
+  if (::fstat(fd, &about) == 0 && !os::is_written(fd, about)) {
+    ::close(fd);
+    return Error{EINVAL, "read the config file " + path +
+                             ": nobody writes to this pipe; set OUTCORE_CONFIG to a file, or to "
+                             "nothing for none"};
   }
   std::string text;
   char buffer[4096];

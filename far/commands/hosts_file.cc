@@ -1,7 +1,6 @@
 #include "far/commands/hosts_file.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
+#include "core/os/written_pipe.h"
 #include "far/commands/host_address.h"
 
 namespace outcore::cli {
@@ -26,17 +26,6 @@ bool is_name(const std::string& word, const char* others) {
   return !word.empty() && word[0] != '-' && word.find_first_not_of(all) == std::string::npos;
 }
 
-// A pipe may be, as of a command that lists hosts; but one that nobody writes would be waited for
-// without an end.
-bool is_written(int file, const struct stat& facts) {
-  constexpr int kMsMax = 5000;
-  if (!S_ISFIFO(facts.st_mode)) return true;
-  pollfd writer{file, POLLIN, 0};
-  if (::poll(&writer, 1, kMsMax) <= 0) return false;
-  ::fcntl(file, F_SETFL, O_RDONLY);
-  return true;
-}
-
 Result<std::string> read_text(const std::string& path) {
   constexpr const char* kRemedy = "name a file with a line for each host, as in 'node1 16G'";
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -45,7 +34,7 @@ Result<std::string> read_text(const std::string& path) {
   std::string text(kFileBytesMax + 1, '\0');
   size_t size = 0;
   int error = ::fstat(file, &facts) == 0 ? 0 : errno;
-  const bool is_ready = error == 0 && is_written(file, facts);
+  const bool is_ready = error == 0 && os::is_written(file, facts);
   while (is_ready && size < text.size()) {
     const ssize_t got = ::read(file, text.data() + size, text.size() - size);
     if (got < 0 && errno == EINTR) continue;
