@@ -177,6 +177,37 @@ void expect_started() {
   }
 }
 
+// A byte with room for one descriptor beside it.
+struct Message {
+  char text = 'd';
+  iovec part = {&text, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  mmsghdr many = {};
+  msghdr& one = many.msg_hdr;
+
+  Message() {
+    one.msg_iov = &part;
+    one.msg_iovlen = 1;
+    one.msg_control = control;
+    one.msg_controllen = sizeof control;
+  }
+  Message(const Message&) = delete;
+  Message& operator=(const Message&) = delete;
+
+  // The part beside the byte, which claims to be so long.
+  cmsghdr* add(size_t length) {
+    cmsghdr* const header = CMSG_FIRSTHDR(&one);
+    *header = {length, SOL_SOCKET, SCM_RIGHTS};
+    return header;
+  }
+  int descriptor() const {
+    require(CMSG_FIRSTHDR(&one) != nullptr, "a descriptor");
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(CMSG_FIRSTHDR(&one)), sizeof number);
+    return number;
+  }
+};
+
 // A process that was there before, without us: it waits for one descriptor after the other.
 struct Receiver {
   pid_t child = -1;
@@ -197,23 +228,12 @@ struct Receiver {
     socket = ends[0];
   }
   void send(int number, bool is_many) const {
-    char text = 'd';
-    iovec part = {&text, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    mmsghdr message = {};
-    message.msg_hdr.msg_iov = &part;
-    message.msg_hdr.msg_iovlen = 1;
-    message.msg_hdr.msg_control = control;
-    message.msg_hdr.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message.msg_hdr);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof number);
-    std::memcpy(CMSG_DATA(header), &number, sizeof number);
+    Message message;
+    std::memcpy(CMSG_DATA(message.add(CMSG_LEN(sizeof number))), &number, sizeof number);
     if (is_many)
-      require(::sendmmsg(socket, &message, 1, 0) == 1, "sendmmsg");
+      require(::sendmmsg(socket, &message.many, 1, 0) == 1, "sendmmsg");
     else
-      require(::sendmsg(socket, &message.msg_hdr, 0) == 1, "sendmsg");
+      require(::sendmsg(socket, &message.one, 0) == 1, "sendmsg");
   }
   uint64_t word() const {
     uint64_t seen = 0;
@@ -229,18 +249,9 @@ struct Receiver {
 int be_receiver() {
   require(::dup2(0, 1) == 1, "dup2");
   for (;;) {
-    char text = 0;
-    iovec part = {&text, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message = {};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    if (::recvmsg(0, &message, 0) != 1) return 0;
-    int number = -1;
-    require(CMSG_FIRSTHDR(&message) != nullptr, "a descriptor");
-    std::memcpy(&number, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof number);
+    Message message;
+    if (::recvmsg(0, &message.one, 0) != 1) return 0;
+    const int number = message.descriptor();
     const int result = be_other(number);
     if (result != 0) return result;
     ::close(number);
@@ -256,16 +267,9 @@ void expect_sent(const Receiver& receiver, bool is_named) {
   }
   // What claims to be shorter than its header, or longer than the message, sends nothing.
   for (const size_t length : {size_t{4}, CMSG_LEN(1 << 20)}) {
-    char text = 'd';
-    iovec part = {&text, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message = {};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    *CMSG_FIRSTHDR(&message) = {length, SOL_SOCKET, SCM_RIGHTS};
-    require(::sendmsg(receiver.socket, &message, 0) == -1 && errno == EINVAL, "sendmsg");
+    Message message;
+    message.add(length);
+    require(::sendmsg(receiver.socket, &message.one, 0) == -1 && errno == EINVAL, "sendmsg");
   }
   if (is_named) return;
   // Sent before it is mapped, and on its way still: nobody is seen to have it.
@@ -278,17 +282,9 @@ void expect_sent(const Receiver& receiver, bool is_named) {
   late.send(number, false);
   uint64_t* words = map(number, bytes, PROT_READ | PROT_WRITE);
   words[10] = kWord;
-  char text = 0;
-  iovec part = {&text, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  require(::recvmsg(ends[1], &message, 0) == 1, "recvmsg");
-  int again = -1;
-  std::memcpy(&again, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof again);
+  Message message;
+  require(::recvmsg(ends[1], &message.one, 0) == 1, "recvmsg");
+  const int again = message.descriptor();
   uint64_t seen = 0;
   // As another process would: past the C library.
   require(::syscall(SYS_pread64, again, &seen, 8, 80) == 8 && seen == kWord, "what was written");
