@@ -176,9 +176,9 @@ CommandSyntax& add_run(CommandSyntax& outcore, char** const& program) {
       outcore.add("run", "Start an unmodified program with its large file mappings in Outcore");
   add_run_options(run, *options);
   run.footer(
-      "Sizes are numbers with k, M, G or T. Each option but --metrics has a variable, and wins "
-      "over "
-      "it:\n--min-size is OUTCORE_RUN_MIN_SIZE, --budget is OUTCORE_BUDGET.\n"
+      "Sizes are numbers with k, M, G or T. "
+      "Each option but --metrics has a variable, and wins over it:\n"
+      "--min-size is OUTCORE_RUN_MIN_SIZE, --budget is OUTCORE_BUDGET.\n"
       "Examples:\n"
       "  outcore run --budget 4G -- kraken2 --memory-mapping --db standard reads.fq\n"
       "  outcore run --budget 25% --map '*.npy' python3 train.py\n"
