@@ -392,8 +392,7 @@ std::string option_table_markdown() {
       "file.\n"
       "\nA file of `metrics_at_exit`, or of `report`, has one line of JSON for each runtime that "
       "has ended, of all processes; none overwrites another's (on NFS give each a path of its "
-      "own).\nWhat was in it stays, but the first line of an `outcore run` replaces what it found "
-      "there.\n";
+      "own).\nWhat was in it stays, but the first runtime of an `outcore run` empties it.\n";
   return text;
 }
 

@@ -302,7 +302,7 @@ Status set_run_environment(const RunOptions& options) {
     const std::string value = value_of(option, *options.runtime[i]);
     if (option.name == std::string_view("report") && report_page(options)) continue;
     set(option.variable().c_str(), value);
-    // The processes of this run append to it; the first of them replaces what an earlier run left.
+    // The processes of this run append to it; the first runtime empties what an earlier run left.
     if ((option.name == std::string_view("metrics_at_exit") ||
          (option.name == std::string_view("report") && value.ends_with(".json"))) &&
         value.starts_with('/'))

@@ -195,12 +195,12 @@ void tell_what_is_missing() {
   using base::EarlierOutput;
   EarlierOutput::for_each(::getpid(), [](std::string_view mark, std::string_view path) {
     const std::string name(path);
-    if (EarlierOutput::mark_of(name) != mark) return;
     struct stat about {};
-    const bool is_empty = ::stat(name.c_str(), &about) != 0 || about.st_size == 0;
+    const bool is_there = ::stat(name.c_str(), &about) == 0;
+    if ((is_there ? EarlierOutput::mark_of(about) : EarlierOutput::kNoFile) != mark) return;
     say("write to " + name +
             ": nothing was written; --explain says what does not go through Outcore" +
-            (is_empty ? "" : "; what is in the file is an earlier run's"),
+            (is_there && about.st_size != 0 ? "; what is in the file is an earlier run's" : ""),
         true);
   });
 }
