@@ -27,7 +27,8 @@ Status at(const ResolvedOptions& options, const std::string& name, const Status&
 // to refuse one.
 bool is_asked(const ResolvedOptions& options, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [&](const char* name) {
-    return options.places.at(name) == OptionPlace::kEnvironment;
+    const OptionPlace place = options.places.at(name);
+    return place == OptionPlace::kEnvironment || place == OptionPlace::kProgram;
   });
 }
 

@@ -55,7 +55,8 @@ class Runtime {
   static Status check(const RuntimeOptions& options = {});
   // check(), and whether what the options name can be had on this machine now: a budget of a size
   // that has room for keepers and pages, a folder for scratch space, for buffers and for the
-  // profile, and the pool of checkpoints, which is made if it does not exist. Errors: those, with
+  // profile, and the pool of checkpoints, which is made if it does not exist. Options that only a
+  // config file sets are for every program, and none of this is asked of them. Errors: those, with
   // the place of the option; what changes later may still fail.
   static Status check_start(const RuntimeOptions& options = {});
 

@@ -5,9 +5,13 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include "core/runtime/option_table.h"
 #include "core/tests/options/resolve_scene.h"
+#include "outcore/runtime.h"
+#include "tests/folder.h"
 
 namespace outcore::runtime {
 namespace {
@@ -313,6 +317,24 @@ TEST_F(ResolveOptions, TheProcessesOwnEnvironmentIsRead) {
   ::unsetenv("OUTCORE_CONFIG");
   ASSERT_TRUE(own.ok()) << own.message();
   EXPECT_EQ(own->keepers, 9u);
+}
+
+TEST(StartChecks, AreOfWhatTheProgramOrTheEnvironmentSetsAndNotOfAConfigFile) {
+  const scene::Folder folder;
+  const std::string config = folder.path() + "/config", missing = folder.path() + "/missing";
+  std::ofstream(config) << "scratch_dir = \"" << missing << "\"\n";
+  ASSERT_EQ(::setenv("OUTCORE_CONFIG", config.c_str(), 1), 0);
+  const Status by_file = Runtime::check_start();
+  const Status by_program = Runtime::check_start({.scratch_dir = missing});
+  ASSERT_EQ(::setenv("OUTCORE_SCRATCH_DIR", missing.c_str(), 1), 0);
+  const Status by_environment = Runtime::check_start();
+  ::unsetenv("OUTCORE_SCRATCH_DIR");
+  ::unsetenv("OUTCORE_CONFIG");
+  EXPECT_TRUE(by_file.ok()) << by_file.message();
+  for (const Status& refused : {by_program, by_environment}) {
+    EXPECT_EQ(refused.code(), ENOENT);
+    EXPECT_THAT(refused.message(), AllOf(StartsWith("scratch_dir ("), HasSubstr(missing)));
+  }
 }
 
 }  // namespace
