@@ -37,9 +37,16 @@ ByteRange KmerIndex::first_step(uint64_t kmer) const {
 
 ByteRange KmerIndex::second_step(uint64_t kmer) const {
   BENCH_CHECK(is_two_level());
-  const uint64_t* const list = lists_ + (kmer >> prefix_shift_);
-  if (list[0] >= list[1] || list[1] > kmers_) return {};
-  return bytes_of(entries_ + list[0], list[1] - list[0]);
+  const std::span<const uint64_t> list = list_of(kmer);
+  return list.empty() ? ByteRange{} : bytes_of(list.data(), list.size());
+}
+
+// Empty: there is none, or the file was damaged.
+std::span<const uint64_t> KmerIndex::list_of(uint64_t kmer) const {
+  const uint64_t* const words = lists_ + (kmer >> prefix_shift_);
+  const uint64_t first = words[0], last = words[1];
+  if (first >= last || last > kmers_) return {};
+  return {entries_ + first, last - first};
 }
 
 ByteRange KmerIndex::bytes_of(const uint64_t* words, uint64_t count) const {
@@ -59,12 +66,9 @@ Taxon KmerIndex::find_in_bucket(uint64_t kmer) const {
 }
 
 Taxon KmerIndex::find_in_list(uint64_t kmer) const {
-  const uint64_t prefix = kmer >> prefix_shift_;
-  const uint64_t first = lists_[prefix], last = lists_[prefix + 1];
-  if (first >= last || last > kmers_) return kNoTaxon;  // none, or the file was damaged
-  const uint64_t* const found =
-      std::lower_bound(entries_ + first, entries_ + last, entry_of(kmer, kNoTaxon));
-  return found == entries_ + last || kmer_of(*found) != kmer ? kNoTaxon : taxon_of(*found);
+  const std::span<const uint64_t> list = list_of(kmer);
+  const auto found = std::lower_bound(list.begin(), list.end(), entry_of(kmer, kNoTaxon));
+  return found == list.end() || kmer_of(*found) != kmer ? kNoTaxon : taxon_of(*found);
 }
 
 }  // namespace outcore::bench

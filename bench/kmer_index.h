@@ -83,6 +83,7 @@ class KmerIndex {
  private:
   Taxon find_in_bucket(uint64_t kmer) const;
   Taxon find_in_list(uint64_t kmer) const;
+  std::span<const uint64_t> list_of(uint64_t kmer) const;
   ByteRange bytes_of(const uint64_t* words, uint64_t count) const;
 
   const std::byte* file_;
