@@ -20,6 +20,7 @@ namespace outcore::paging {
 class PageBatch {
  public:
   static constexpr uint32_t kRunPagesMax = 128;  // gaps included
+  static constexpr uint32_t kRunsMax = 16;
 
   // Larger pages, and those that the view shows in part, are filled one by one.
   static bool can_add(const Pager& pager, const PageCache& cache, const region::View& view,
@@ -57,8 +58,6 @@ class PageBatch {
   void set_guessed() { is_guessed_ = true; }
 
  private:
-  static constexpr uint32_t kRunsMax = 8;
-
   // Run: pages that travel through one buffer.
   struct Run {
     uint64_t first = 0;

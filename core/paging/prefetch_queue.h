@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "core/base/assert.h"
 #include "core/os/wait.h"
@@ -26,6 +27,12 @@ struct PrefetchRequest {
   uint64_t site = 0;          // a demand: where in the code the touch was
   bool is_readahead = false;  // a hint of ours: one page that the tuner watches stays out
   bool is_guess = false;      // a hint that nothing proves: nothing is evicted for it
+
+  // Whether one transfer may bring in both: neither is ours, and both go forward.
+  bool is_like(const PrefetchRequest& other) const {
+    return view == other.view && task == other.task && !is_readahead && !other.is_readahead &&
+           !is_guess && !other.is_guess && stride == 1 && other.stride == 1;
+  }
 };
 
 class PrefetchQueue {
@@ -62,6 +69,28 @@ class PrefetchQueue {
     OC_CHECK(request->view != nullptr);
     hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
     return true;
+  }
+
+  // The hints behind it, as long as they are like this one (a range that somebody asked for, of the
+  // same view, not backwards) and all of them together `pages_max` pages at most: of a list of
+  // single pages each is a hint of its own. Gives their number. REQUIRES: signals are blocked.
+  uint32_t pop_alike(const PrefetchRequest& request, uint64_t pages_max,
+                     std::span<PrefetchRequest> more) {
+    OC_CHECK(request.task == PrefetchTask::kHint);
+    OC_CHECK(request.count <= pages_max);
+    uint64_t pages_left = pages_max - request.count;
+    uint32_t popped = 0;
+    const os::Locked locked(lock_);
+    while (popped < more.size() && hints_.begin != hints_.end) {
+      const PrefetchRequest& next = hints_.request[hints_.begin % kRequestsMax];
+      if (!next.is_like(request) || next.count > pages_left) break;
+      pages_left -= next.count;
+      more[popped++] = next;
+      ++hints_.begin;
+    }
+    OC_CHECK(hints_.begin <= hints_.end);
+    hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
+    return popped;
   }
 
   // Drops what is queued for the view, so that it can go without waiting for its turn; but for

@@ -15,6 +15,14 @@ using region::AddressMap;
 using region::PageState;
 using region::View;
 
+namespace {
+
+// So many requests of a list, and pages of them, are carried out together.
+constexpr uint32_t kListMax = PageBatch::kRunsMax;
+constexpr uint64_t kListPagesMax = 512;
+
+}  // namespace
+
 void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t count,
                           bool is_readahead) {
   PageCache& cache = *view.cache;
@@ -46,7 +54,7 @@ bool Prefetcher::run_one() {
       if (view.cache->shared != nullptr)
         fill_shared(request);
       else
-        fill_ahead(request);
+        fill_list(request);
       break;
     case PrefetchTask::kDemand:
       // Demands are repeated: those whose time is up must not each wait for memory in turn.
@@ -120,48 +128,96 @@ void Prefetcher::fill_shared(const PrefetchRequest& request) {
   if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
 }
 
-void Prefetcher::fill_ahead(const PrefetchRequest& request) {
+// The request, and those like it that wait behind it: each page of a list of single pages is a
+// transfer of its own, and a device carries out many at a time.
+void Prefetcher::fill_list(const PrefetchRequest& request) {
+  PrefetchRequest list[kListMax] = {request};
+  uint32_t count = 1;
+  if (request.is_like(request) && request.count <= kListPagesMax)
+    count += queue_.pop_alike(request, kListPagesMax, std::span(list).subspan(1));
+  OC_CHECK(count <= kListMax);
+  const std::span<const PrefetchRequest> requests{list, count};
+  fill_ahead(requests);
+  for (const PrefetchRequest& behind : requests.subspan(1)) AddressMap::release(behind.view);
+}
+
+// REQUIRES: of one view; several only if they are alike.
+void Prefetcher::fill_ahead(std::span<const PrefetchRequest> requests) {
+  OC_CHECK(!requests.empty());
+  View& view = *requests[0].view;
+  PageCache& cache = *view.cache;
+  // Runs grow into a chunk; those of a list are as short as they are, and there are more buffers.
+  uint64_t run_bytes = pager_.bounce.shape().chunk_bytes;
+  if (requests.size() > 1) {
+    uint64_t longest = 0;
+    for (const PrefetchRequest& request : requests) longest = std::max(longest, request.count);
+    run_bytes = std::min(run_bytes, longest * cache.page_bytes);
+  }
+  uint32_t gathered[kListPagesMax];
+  PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::prefetch_fills,
+                  run_bytes, gathered);
+  if (requests[0].is_guess) ahead.set_guessed();
+  Walk walk[kListMax];
+  uint64_t dropped = 0;
+  bool has_room = true;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    OC_ASSERT(requests[i].view == &view);
+    if (has_room)
+      has_room = gather(requests[i], &ahead, &walk[i], &dropped);
+    else
+      dropped += requests[i].count;
+  }
+  ahead.finish();
+  for (size_t i = 0; i < requests.size(); ++i)
+    clusters_.note_unasked(cache, walk[i].first, walk[i].end, walk[i].stride);
+  if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
+}
+
+// The pages of a request, upwards: in the order of the store.
+Prefetcher::Walk Prefetcher::walk_of(const PrefetchRequest& request) {
+  OC_CHECK(request.stride != 0);
+  OC_CHECK(request.count != 0);
+  if (request.stride > 0)
+    return {request.first, request.first, static_cast<uint64_t>(request.stride), request.count};
+  // Those beyond the end of the view, at which a reader came in, are none.
+  uint64_t count = request.count;
+  const auto page_of = [&](uint64_t i) {
+    return request.first + static_cast<uint64_t>(request.stride) * i;
+  };
+  while (count > 0 && page_of(count - 1) >= request.view->end_page()) --count;
+  const uint64_t first = count == 0 ? request.view->end_page() : page_of(count - 1);
+  return {first, first, static_cast<uint64_t>(-request.stride), count};
+}
+
+// Several pages are claimed at once, before anything else: two threads that walk over the same
+// pages would otherwise take them in turns, and read all of them twice.
+uint64_t Prefetcher::claim_some(PageCache& cache, uint64_t page, uint64_t stride, uint64_t count,
+                                uint64_t end) {
+  constexpr uint64_t kClaimsMax = 32;
+  uint64_t claimed = 0;
+  for (; claimed < std::min(kClaimsMax, count) && page < end && cache.claim(page); page += stride)
+    ++claimed;
+  return claimed;
+}
+
+bool Prefetcher::gather(const PrefetchRequest& request, PageBatch* ahead, Walk* walk,
+                        uint64_t* dropped) {
   View& view = *request.view;
   PageCache& cache = *view.cache;
-  int64_t stride = request.stride;
-  uint64_t count = request.count;
-  OC_CHECK(stride != 0);
-  OC_CHECK(count != 0);
-  uint32_t gathered[512];
-  PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::prefetch_fills,
-                  pager_.bounce.shape().chunk_bytes, gathered);
-  if (request.is_guess) ahead.set_guessed();
-  const uint64_t wait_ns = request.is_guess ? 0 : 1'000'000;
-  bool is_one_left_out = false;
+  *walk = walk_of(request);
   const uint64_t begin = view.first_page(), end = view.end_page();
-  uint64_t page = request.first, dropped = 0;
-  if (stride < 0) {  // in the order of the store
-    while (count > 0 && page + static_cast<uint64_t>(stride) * (count - 1) >= end) --count;
-    page += static_cast<uint64_t>(stride) * (count - 1);
-    stride = -stride;
-  }
-  const uint64_t lowest = page;
-  // Several pages are claimed at once, before anything else: two threads that walk over the same
-  // pages would otherwise take them in turns, and read all of them twice.
-  constexpr uint64_t kClaimsMax = 32;
-  uint64_t claimed = 0;  // from `page` on
-  for (uint64_t i = 0; i < count; ++i, page += static_cast<uint64_t>(stride)) {
+  bool is_one_left_out = false, has_room = true;
+  uint64_t claimed = 0;  // from walk->end on
+  uint64_t& page = walk->end;
+  for (uint64_t i = 0; i < walk->count && has_room; ++i, page += walk->stride) {
     if (page < begin) continue;
     if (claimed == 0) {
       if (page >= end || cache.is_frozen.load(std::memory_order_acquire)) break;
-      for (uint64_t next = page;
-           claimed < std::min(kClaimsMax, count - i) && next < end && cache.claim(next);
-           next += static_cast<uint64_t>(stride))
-        ++claimed;
+      claimed = claim_some(cache, page, walk->stride, walk->count - i, end);
     }
     if (claimed == 0) {
-      const region::PageValue seen = cache.words[page].load();
-      if (seen.state() == PageState::kResident && cache.frames->can_share() &&
-          !view.is_shown(page)) {
-        ahead.finish();  // whoever waits must hold no buffer
-        static_cast<void>(remapper_.resolve_resident(cache, view, page, nullptr, false, seen));
-      }
-      ++dropped;
+      show_resident(cache, view, page, ahead);
+      ++*dropped;
       continue;
     }
     --claimed;
@@ -170,25 +226,40 @@ void Prefetcher::fill_ahead(const PrefetchRequest& request) {
       cache.abandon(page);
       continue;
     }
-    if (!PageBatch::can_add(pager_, cache, view, page)) {
-      ahead.finish();
-      if (filler_.fill(cache, view, page, false, Caller::kThread) == 0) continue;
-    } else {
-      uint32_t frame = budget::kNone;
-      if (supply_.allocate_frame(cache, Caller::kThread, wait_ns, &frame) == 0) {
-        ahead.add(page, frame);
-        continue;
-      }
-      cache.abandon(page);
-      dropped += count - i;
-    }
-    for (; claimed > 0; --claimed) cache.abandon(page += static_cast<uint64_t>(stride));
-    break;
+    has_room = begin_page(cache, view, page, request.is_guess, ahead);
+    if (has_room) continue;
+    *dropped += walk->count - i;
+    for (; claimed > 0; --claimed) cache.abandon(page += walk->stride);
   }
   OC_CHECK(claimed == 0);
-  ahead.finish();
-  clusters_.note_unasked(cache, lowest, std::min(page, end), static_cast<uint64_t>(stride));
-  if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
+  walk->end = std::min(walk->end, end);
+  return has_room;
+}
+
+// A page that is there may yet have to be shown in this view.
+void Prefetcher::show_resident(PageCache& cache, View& view, uint64_t page, PageBatch* ahead) {
+  const region::PageValue seen = cache.words[page].load();
+  if (seen.state() != PageState::kResident || !cache.frames->can_share() || view.is_shown(page))
+    return;
+  ahead->finish();  // whoever waits must hold no buffer
+  static_cast<void>(remapper_.resolve_resident(cache, view, page, nullptr, false, seen));
+}
+
+// Gives the page a frame, and adds it to the batch; false, and it is absent again, if it gets none.
+// REQUIRES: the page is Filling and ours.
+bool Prefetcher::begin_page(PageCache& cache, View& view, uint64_t page, bool is_guess,
+                            PageBatch* ahead) {
+  if (!PageBatch::can_add(pager_, cache, view, page)) {
+    ahead->finish();
+    return filler_.fill(cache, view, page, false, Caller::kThread) == 0;
+  }
+  uint32_t frame = budget::kNone;
+  if (supply_.allocate_frame(cache, Caller::kThread, is_guess ? 0 : 1'000'000, &frame) != 0) {
+    cache.abandon(page);
+    return false;
+  }
+  ahead->add(page, frame);
+  return true;
 }
 
 }  // namespace outcore::paging

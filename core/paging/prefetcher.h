@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/paging/cluster_filler.h"
 #include "core/paging/filler.h"
 #include "core/paging/frame_supply.h"
+#include "core/paging/page_batch.h"
 #include "core/paging/pager.h"
 #include "core/paging/prefetch_queue.h"
 #include "core/paging/remapper.h"
@@ -36,7 +38,20 @@ class Prefetcher {
 
  private:
   void fill_demanded(PageCache& cache, const PrefetchRequest& request);
-  void fill_ahead(const PrefetchRequest& request);
+  // Pages that were brought in ahead, in the order of the store, or are to be.
+  struct Walk {
+    uint64_t first = 0, end = 0, stride = 1, count = 0;  // `end`: so far
+  };
+  static Walk walk_of(const PrefetchRequest& request);
+  void fill_list(const PrefetchRequest& request);
+  void fill_ahead(std::span<const PrefetchRequest> requests);
+  // Adds the pages of the request to the batch; false if there is no room for more.
+  bool gather(const PrefetchRequest& request, PageBatch* ahead, Walk* walk, uint64_t* dropped);
+  static uint64_t claim_some(PageCache& cache, uint64_t page, uint64_t stride, uint64_t count,
+                             uint64_t end);
+  void show_resident(PageCache& cache, region::View& view, uint64_t page, PageBatch* ahead);
+  bool begin_page(PageCache& cache, region::View& view, uint64_t page, bool is_guess,
+                  PageBatch* ahead);
   void fill_shared(const PrefetchRequest& request);
 
   Pager& pager_;

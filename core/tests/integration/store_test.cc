@@ -221,5 +221,43 @@ TEST_P(OwnStore, ThatIsBusyWritingDoesNotStopReadersOfResidentPages) {
   EXPECT_EQ(store->bytes()[0], std::byte{2}) << "written again after the flush that it missed";
 }
 
+// Whose first transfers wait until it is opened; counts the largest batch.
+class GatheringStore final : public FaultyStore {
+ public:
+  using FaultyStore::FaultyStore;
+  std::atomic<bool> is_shut{true};
+  std::atomic<size_t> largest{0};
+  std::atomic<uint64_t> requests{0};
+  void open() {
+    is_shut = false;
+    is_shut.notify_all();
+  }
+  void transfer(std::span<StoreRequest> batch) override {
+    is_shut.wait(true);
+    requests += batch.size();
+    for (size_t most = largest; batch.size() > most;)
+      if (largest.compare_exchange_weak(most, batch.size())) break;
+    FaultyStore::transfer(batch);
+  }
+};
+
+TEST_P(OwnStore, GetsTheScatteredPagesOfAListTogether) {
+  constexpr uint64_t kPages = 128;
+  Runtime runtime = Runtime::start(options_with(32 << 20)).value();  // with room for all of them
+  const auto store = std::make_shared<GatheringStore>(pattern(kPages * page_bytes()));
+  Region region = runtime.map(store, map_options(Access::kReadOnly)).value();
+  std::vector<uint64_t> pages;  // every other one, backwards: none has a neighbour in the list
+  for (uint64_t page = kPages; page > 0; page -= 2) pages.push_back(page - 2);
+  ASSERT_TRUE(region.prefetch(pages).ok());
+  store->open();
+  while (region.metrics().resident_bytes != pages.size() * page_bytes()) std::this_thread::yield();
+  EXPECT_EQ(store->requests, pages.size());
+  EXPECT_GT(store->largest, 1u);  // a thread may have begun with the first alone
+  for (const uint64_t page : pages)
+    for (uint64_t at = page * page_bytes(); at < (page + 1) * page_bytes(); at += 512)
+      ASSERT_EQ(region.data()[at], byte_at(at));
+  EXPECT_EQ(runtime.metrics().counters.fills, 0u);
+}
+
 }  // namespace
 }  // namespace outcore
