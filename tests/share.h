@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <initializer_list>
+#include <vector>
 
 namespace outcore::scene {
 
@@ -15,5 +17,11 @@ inline uint64_t one_part_in() {
 
 // Of so many, at least one.
 inline uint64_t share_of(uint64_t count) { return std::max<uint64_t>(count / one_part_in(), 1); }
+
+// The first of these cases, as many as share_of() says.
+template <typename Case>
+std::vector<Case> share_of(std::initializer_list<Case> cases) {
+  return {cases.begin(), cases.begin() + share_of(cases.size())};
+}
 
 }  // namespace outcore::scene

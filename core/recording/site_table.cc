@@ -43,7 +43,7 @@ void SiteTable::note(const published::Event& fault, uint32_t file, uint64_t one_
     return;
   }
   auto found = sites_.find(fault.site);
-  if (found == sites_.end() && sites_.size() < kSitesMax) {
+  if (found == sites_.end() && sites_.size() < sites_max_) {
     found = sites_.try_emplace(fault.site).first;
     found->second.place = place_of(fault.site);
   }

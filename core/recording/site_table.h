@@ -19,6 +19,8 @@ class SiteTable {
   static constexpr size_t kSitesMax = 4096;  // further ones are counted as one
   static constexpr size_t kSitesTold = 64;
 
+  explicit SiteTable(size_t sites_max = kSitesMax) : sites_max_(sites_max) {}
+
   // `one_in`: so many faults are like it. `file`: a number, for to_json().
   void note(const published::Event& fault, uint32_t file, uint64_t one_in);
   uint64_t sampled() const { return sampled_; }
@@ -38,6 +40,7 @@ class SiteTable {
   };
   static Place place_of(uint64_t address);
 
+  const size_t sites_max_;
   std::unordered_map<uint64_t, Site> sites_;
   Site others_;
   double faults_ = 0, unknown_ = 0;

@@ -8,6 +8,7 @@
 
 #include "core/policy/policy_trial.h"
 #include "core/tests/policy/simulated_pager.h"
+#include "tests/share.h"
 
 namespace outcore::policy {
 namespace {
@@ -61,15 +62,16 @@ Outcome run(SimulatedPager& pager, const Workload& next, uint64_t seed, uint64_t
 }
 
 TEST(AutoPolicy, CostsHardlyMoreThanTheBestPolicyOfEachLoad) {
-  const struct {
+  struct Load {
     const char* name;
     const Workload* next;
-  } kLoads[] = {{"zipf", &kZipf},     {"zipf and scan", &kZipfAndScan},
-                {"loop", &kLoop},     {"uniform", &kUniform},
-                {"moving", &kMoving}, {"window", &kWindow}};
+  };
   constexpr uint64_t kTouches = 80 * kTrialFrames;
   uint64_t seed = 0;
-  for (const auto& load : kLoads) {
+  for (const Load& load :
+       scene::share_of({Load{"zipf", &kZipf}, Load{"zipf and scan", &kZipfAndScan},
+                        Load{"loop", &kLoop}, Load{"uniform", &kUniform}, Load{"moving", &kMoving},
+                        Load{"window", &kWindow}})) {
     SCOPED_TRACE(load.name);
     ++seed;
     double best = 100;

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "core/tests/policy/simulated_pager.h"
+#include "tests/share.h"
 
 namespace outcore::policy {
 namespace {
@@ -57,14 +58,14 @@ Workload then_loop(uint64_t percent) {
 }
 
 TEST(MissRate, OtherDataThatFitIsNotMissedForEver) {
-  for (const uint64_t percent : {20, 50, 80, 95})
+  for (const uint64_t percent : scene::share_of({20, 50, 80, 95}))
     EXPECT_LE(misses_of("s3-fifo", then_loop(percent)), 1) << percent;
   EXPECT_LE(misses_of("s3-fifo", then_loop(110)), 30) << "of a loop, the more it exceeds memory";
   EXPECT_GT(misses_of("s3-fifo:ghosts=0%", then_loop(50)), 99) << "nothing is remembered";
 }
 
 TEST(MissRate, WhatALoopKeepsInMemoryIsNotRenewed) {
-  for (const uint64_t percent : {150, 200, 300}) {
+  for (const uint64_t percent : scene::share_of({150, 200, 300})) {
     const auto touches = [percent](uint64_t i, Dice&) { return i % (kFrames * percent / 100); };
     EXPECT_LE(misses_of("s3-fifo", touches), 100 - 9'000.0 / static_cast<double>(percent) + 5)
         << percent << ": a page more in memory is a miss less a turn";
@@ -83,7 +84,7 @@ TEST(MissRate, PassesToAndFroAreRenewedSeldom) {
 }
 
 TEST(MissRate, S3FifoNeedsNoParticularBatch) {
-  for (const size_t batch : {1, 16, 64, 512})
+  for (const size_t batch : scene::share_of({1, 16, 64, 512}))
     EXPECT_LE(misses_of("s3-fifo", loop(), batch), 26) << batch;
 }
 
@@ -122,7 +123,7 @@ TEST(MissRate, CoolingGivesFifoASecondChance) {
 }
 
 TEST(MissRate, UniformTouchesMissAlikeUnderEveryPolicy) {
-  for (const char* policy : {"fifo", "s3-fifo", "s3-fifo:cool=5%", "di-mmap"}) {
+  for (const char* policy : scene::share_of({"s3-fifo", "fifo", "s3-fifo:cool=5%", "di-mmap"})) {
     const double misses = misses_of(policy, uniform());
     EXPECT_GE(misses, 74) << policy;
     EXPECT_LE(misses, 77) << policy;

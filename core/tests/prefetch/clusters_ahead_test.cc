@@ -6,6 +6,7 @@
 #include "core/prefetch/fetch_tuner.h"
 #include "core/tests/prefetch/model_memory.h"
 #include "core/tests/sim/random.h"
+#include "tests/share.h"
 
 namespace outcore::prefetch {
 namespace {
@@ -17,7 +18,7 @@ TEST(ClustersAhead, PiecesThatBeginAnywhereComeInByClustersAhead) {
   struct Case {
     uint64_t piece, most_tenths;
   };
-  for (const Case& of : {Case{34, 19}, Case{136, 17}, Case{300, 13}}) {
+  for (const Case& of : scene::share_of({Case{34, 19}, Case{136, 17}, Case{300, 13}})) {
     const uint64_t piece = of.piece;
     const uint64_t pieces = 108'800 / piece;
     uint64_t needed = 0;

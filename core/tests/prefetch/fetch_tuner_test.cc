@@ -5,6 +5,7 @@
 
 #include "core/tests/prefetch/model_memory.h"
 #include "core/tests/sim/random.h"
+#include "tests/share.h"
 
 namespace outcore::prefetch {
 namespace {
@@ -140,7 +141,7 @@ TEST(FetchTuner, HabitsThatChangeAreUnlearnt) {
 // come along. By a device of 60 µs, by one of half a millisecond, and where pages are dear.
 TEST(FetchTuner, EvenTouchesOfMoreThanMemoryBringInLittleThatIsNotAskedFor) {
   constexpr uint64_t kHot = 17'066;  // a third of a file of 200 MiB
-  for (const uint64_t tenths : {11, 13, 20, 40}) {
+  for (const uint64_t tenths : scene::share_of({11, 13, 20, 40})) {
     uint64_t misses_by_page = 0;
     for (const uint64_t page_ns : {0, 4'000, 600, 20'000}) {
       ModelMemory memory(3 * kHot, kHot * 10 / tenths);

@@ -299,7 +299,7 @@ TEST_F(Sight, CountersNeverFallWhileStoresComeAndGo) {
   });
   uint64_t last = 0;
   int falls = 0, jumps = 0;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 400; ++i) {
     const uint64_t now = look_at(::getpid()).value().front().metrics.counters.faults;
     falls += now < last;
     const uint64_t later = runtime.metrics().counters.faults;
