@@ -17,9 +17,9 @@ using region::View;
 
 namespace {
 
-// So many requests of a list, and pages of them, are carried out together.
+// So many requests of a list, and pages of them, are carried out together: not what is long anyway.
 constexpr uint32_t kListMax = PageBatch::kRunsMax;
-constexpr uint64_t kListPagesMax = 512;
+constexpr uint64_t kListPagesMax = 64;
 
 }  // namespace
 
@@ -153,7 +153,7 @@ void Prefetcher::fill_ahead(std::span<const PrefetchRequest> requests) {
     for (const PrefetchRequest& request : requests) longest = std::max(longest, request.count);
     run_bytes = std::min(run_bytes, longest * cache.page_bytes);
   }
-  uint32_t gathered[kListPagesMax];
+  uint32_t gathered[512];
   PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::prefetch_fills,
                   run_bytes, gathered);
   if (requests[0].is_guess) ahead.set_guessed();
