@@ -68,10 +68,9 @@ TEST(AutoPolicy, CostsHardlyMoreThanTheBestPolicyOfEachLoad) {
   };
   constexpr uint64_t kTouches = 80 * kTrialFrames;
   uint64_t seed = 0;
-  for (const Load& load :
-       scene::share_of({Load{"zipf", &kZipf}, Load{"zipf and scan", &kZipfAndScan},
-                        Load{"loop", &kLoop}, Load{"uniform", &kUniform}, Load{"moving", &kMoving},
-                        Load{"window", &kWindow}})) {
+  for (const Load& load : scene::share_of(
+           {Load{"zipf", &kZipf}, Load{"zipf and scan", &kZipfAndScan}, Load{"loop", &kLoop},
+            Load{"uniform", &kUniform}, Load{"moving", &kMoving}, Load{"window", &kWindow}})) {
     SCOPED_TRACE(load.name);
     ++seed;
     double best = 100;
