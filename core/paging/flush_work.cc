@@ -6,6 +6,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/os/unseen_by_tsan.h"
 
 namespace outcore::paging {
 
@@ -187,7 +188,10 @@ void FlushWork::start_helpers() {
   try {
     for (std::thread& helper : helpers_) {
       if (static_cast<uint64_t>(&helper - helpers_) >= std::min(stretches, most)) return;
-      helper = std::thread([this] { work(false); });
+      helper = std::thread([this] {
+        const os::UnseenByTsan unseen;
+        work(false);
+      });
     }
   } catch (const std::exception&) {  // then there are fewer
   }

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "core/base/assert.h"
+#include "core/os/unseen_by_tsan.h"
 #include "core/region/address_map.h"
 
 namespace outcore::paging {
@@ -54,7 +55,11 @@ Status Replayer::start(const View& view, uint64_t from, uint64_t to,
   if (replays_.size() == kReplaysMax)
     return Error{EAGAIN, "bring in ahead: too many regions wait for it"};
   try {
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    if (!thread_.joinable())
+      thread_ = std::thread([this] {
+        const os::UnseenByTsan unseen;
+        run();
+      });
   } catch (const std::system_error& e) {
     return Error{EAGAIN, std::string("bring in ahead: no thread could be started: ") + e.what()};
   }

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/file_calls.h"
+#include "core/os/unseen_by_tsan.h"
 
 namespace outcore::paging {
 
@@ -60,7 +61,10 @@ Status SharedWriter::add(PageCache* cache) {
   if (!thread_.joinable() && pager_.options.has_threads) {
     buffer_ = &cache->shared->buffer();
     try {
-      thread_ = std::thread([this] { run(); });
+      thread_ = std::thread([this] {
+        const os::UnseenByTsan unseen;
+        run();
+      });
     } catch (const std::system_error& e) {
       return base::system_error(e.code().value(), "start the thread that stores what is written",
                                 "raise ulimit -u");

@@ -1,4 +1,6 @@
 // Programs with dlm data: what they compute, whatever the compiler, the delivery and the budget.
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -127,6 +129,33 @@ TEST_P(OccProgram, SanitizersStillFindItsErrors) {
   const Outcome outcome = run_made("made", "OUTCORE_BUDGET=8M");
   EXPECT_NE(outcome.status, 0);
   EXPECT_THAT(outcome.err, HasSubstr("heap-buffer-overflow"));
+}
+
+// How often what our threads do was taken for a race, each time for a third of a millisecond.
+TEST_P(OccProgram, ThreadSanitizerFindsItsRacesAndHardlyOurs) {
+  std::ofstream(path("race.c")) << "#include <pthread.h>\n"
+                                   "#include <stddef.h>\n"
+                                   "dlm long all[4 << 20];\n"
+                                   "static void* add(void* at) { *(long*)at += 1; return at; }\n"
+                                   "int main(int argc, char** argv) {\n"
+                                   "  for (int turn = 0; turn < 2; ++turn)\n"
+                                   "    for (size_t i = 0; i < 4 << 20; i += 512) all[i] += i;\n"
+                                   "  pthread_t other;\n"
+                                   "  if (argc > 1) {\n"
+                                   "    pthread_create(&other, NULL, add, &all[7]);\n"
+                                   "    add(&all[7]);\n"
+                                   "    pthread_join(other, NULL);\n"
+                                   "  }\n"
+                                   "  return all[512] == 1024 ? 0 : 3;\n}\n";
+  ASSERT_EQ(compile("-g -O1 -fsanitize=thread race.c -o made -lpthread").status, 0);
+  const Outcome racing = run_made("made 1", "OUTCORE_BUDGET=8M");
+  EXPECT_EQ(racing.status, 66) << racing.err;
+  EXPECT_THAT(racing.err, HasSubstr("data race"));
+  const Outcome other = run_made("made", "OUTCORE_BUDGET=8M TSAN_OPTIONS=print_suppressions=1");
+  EXPECT_EQ(other.status, 0) << other.err;
+  uint64_t matched = 0;
+  static_cast<void>(std::sscanf(other.err.c_str(), "ThreadSanitizer: Matched %" SCNu64, &matched));
+  EXPECT_LE(matched, 8192u) << "of 16384 pages that came and went";
 }
 
 TEST_P(OccProgram, MayBeStaticAndStripped) {
