@@ -10,6 +10,8 @@
 // thread of ours, for all of its life.
 #pragma once
 
+#include <thread>
+
 #if defined(__SANITIZE_THREAD__)
 #define OUTCORE_IS_SEEN_BY_TSAN
 #elif defined(__has_feature)
@@ -42,5 +44,14 @@ class UnseenByTsan {
   UnseenByTsan(const UnseenByTsan&) = delete;
   UnseenByTsan& operator=(const UnseenByTsan&) = delete;
 };
+
+// A thread that is unseen. Throws what std::thread does.
+template <typename Work>
+std::thread unseen_thread(Work work) {
+  return std::thread([work] {
+    const UnseenByTsan unseen;
+    work();
+  });
+}
 
 }  // namespace outcore::os

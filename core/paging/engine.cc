@@ -58,15 +58,9 @@ Result<std::unique_ptr<Engine>> Engine::start(const PagerOptions& options) {
 void Engine::start_threads() {
   const os::SignalBlock block;  // inherited: no signal of the program runs on our threads
   for (const auto& shard : pager_.shards)
-    threads_.emplace_back([this, s = shard.get()] {
-      const os::UnseenByTsan unseen;
-      keeper_.run(*s);
-    });
+    threads_.push_back(os::unseen_thread([this, s = shard.get()] { keeper_.run(*s); }));
   for (unsigned i = 0; i < pager_.options.prefetch_threads; ++i)
-    threads_.emplace_back([this] {
-      const os::UnseenByTsan unseen;
-      prefetcher_.run();
-    });
+    threads_.push_back(os::unseen_thread([this] { prefetcher_.run(); }));
 }
 
 Engine::~Engine() {

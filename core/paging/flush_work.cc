@@ -188,10 +188,7 @@ void FlushWork::start_helpers() {
   try {
     for (std::thread& helper : helpers_) {
       if (static_cast<uint64_t>(&helper - helpers_) >= std::min(stretches, most)) return;
-      helper = std::thread([this] {
-        const os::UnseenByTsan unseen;
-        work(false);
-      });
+      helper = os::unseen_thread([this] { work(false); });
     }
   } catch (const std::exception&) {  // then there are fewer
   }

@@ -55,11 +55,7 @@ Status Replayer::start(const View& view, uint64_t from, uint64_t to,
   if (replays_.size() == kReplaysMax)
     return Error{EAGAIN, "bring in ahead: too many regions wait for it"};
   try {
-    if (!thread_.joinable())
-      thread_ = std::thread([this] {
-        const os::UnseenByTsan unseen;
-        run();
-      });
+    if (!thread_.joinable()) thread_ = os::unseen_thread([this] { run(); });
   } catch (const std::system_error& e) {
     return Error{EAGAIN, std::string("bring in ahead: no thread could be started: ") + e.what()};
   }

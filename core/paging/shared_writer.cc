@@ -61,10 +61,7 @@ Status SharedWriter::add(PageCache* cache) {
   if (!thread_.joinable() && pager_.options.has_threads) {
     buffer_ = &cache->shared->buffer();
     try {
-      thread_ = std::thread([this] {
-        const os::UnseenByTsan unseen;
-        run();
-      });
+      thread_ = os::unseen_thread([this] { run(); });
     } catch (const std::system_error& e) {
       return base::system_error(e.code().value(), "start the thread that stores what is written",
                                 "raise ulimit -u");
