@@ -13,6 +13,7 @@
 #include "core/os/descriptor_place.h"
 #include "core/os/parents_descriptors.h"
 #include "core/os/uapi.h"
+#include "core/os/unseen_by_tsan.h"
 #include "core/os/wait.h"
 
 namespace outcore::os {
@@ -61,7 +62,7 @@ Status MessageDelivery::start(unsigned threads) {
     for (unsigned i = 0; i < threads; ++i) {
       const int queue = make_queue();
       if (queue < 0) return base::system_error(queue, "make a queue for an event thread");
-      threads_.emplace_back([this, queue] { run(queue); });
+      threads_.push_back(unseen_thread([this, queue] { run(queue); }));
     }
   } catch (const std::system_error& e) {
     return base::system_error(e.code().value(), "start an event thread",

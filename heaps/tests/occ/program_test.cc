@@ -155,7 +155,7 @@ TEST_P(OccProgram, ThreadSanitizerFindsItsRacesAndHardlyOurs) {
   EXPECT_EQ(other.status, 0) << other.err;
   uint64_t matched = 0;
   static_cast<void>(std::sscanf(other.err.c_str(), "ThreadSanitizer: Matched %" SCNu64, &matched));
-  EXPECT_LE(matched, 8192u) << "of 16384 pages that came and went";
+  EXPECT_LE(matched, 1024u) << "of 16384 pages that came and went";
 }
 
 TEST_P(OccProgram, MayBeStaticAndStripped) {
