@@ -20,7 +20,7 @@ namespace outcore::paging {
 class PageBatch {
  public:
   static constexpr uint32_t kRunPagesMax = 128;  // gaps included
-  static constexpr uint32_t kRunsMax = 16;
+  static constexpr uint32_t kRunsMax = 8;
 
   // Larger pages, and those that the view shows in part, are filled one by one.
   static bool can_add(const Pager& pager, const PageCache& cache, const region::View& view,

@@ -28,10 +28,13 @@ struct PrefetchRequest {
   bool is_readahead = false;  // a hint of ours: one page that the tuner watches stays out
   bool is_guess = false;      // a hint that nothing proves: nothing is evicted for it
 
-  // Whether one transfer may bring in both: neither is ours, and both go forward.
+  // A page that somebody asked for.
+  bool is_single() const {
+    return task == PrefetchTask::kHint && count == 1 && !is_readahead && !is_guess;
+  }
+  // Whether one transfer may bring in both.
   bool is_like(const PrefetchRequest& other) const {
-    return view == other.view && task == other.task && !is_readahead && !other.is_readahead &&
-           !is_guess && !other.is_guess && stride == 1 && other.stride == 1;
+    return view == other.view && is_single() && other.is_single();
   }
 };
 
@@ -71,20 +74,15 @@ class PrefetchQueue {
     return true;
   }
 
-  // The hints behind it, as long as they are like this one (a range that somebody asked for, of the
-  // same view, not backwards) and all of them together `pages_max` pages at most: of a list of
-  // single pages each is a hint of its own. Gives their number. REQUIRES: signals are blocked.
-  uint32_t pop_alike(const PrefetchRequest& request, uint64_t pages_max,
-                     std::span<PrefetchRequest> more) {
+  // The hints behind it, as long as they are like this one: of a list of single pages each is a
+  // hint of its own. Gives their number. REQUIRES: signals are blocked.
+  uint32_t pop_alike(const PrefetchRequest& request, std::span<PrefetchRequest> more) {
     OC_CHECK(request.task == PrefetchTask::kHint);
-    OC_CHECK(request.count <= pages_max);
-    uint64_t pages_left = pages_max - request.count;
     uint32_t popped = 0;
     const os::Locked locked(lock_);
     while (popped < more.size() && hints_.begin != hints_.end) {
       const PrefetchRequest& next = hints_.request[hints_.begin % kRequestsMax];
-      if (!next.is_like(request) || next.count > pages_left) break;
-      pages_left -= next.count;
+      if (!next.is_like(request)) break;
       more[popped++] = next;
       ++hints_.begin;
     }

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "core/base/assert.h"
+#include "core/base/units.h"
 #include "core/os/wait.h"
 #include "core/paging/page_batch.h"
 #include "core/region/address_map.h"
@@ -17,9 +18,7 @@ using region::View;
 
 namespace {
 
-// So many requests of a list, and pages of them, are carried out together: not what is long anyway.
-constexpr uint32_t kListMax = PageBatch::kRunsMax;
-constexpr uint64_t kListPagesMax = 64;
+constexpr uint32_t kListMax = PageBatch::kRunsMax;  // requests that are carried out together
 
 }  // namespace
 
@@ -128,13 +127,24 @@ void Prefetcher::fill_shared(const PrefetchRequest& request) {
   if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
 }
 
+// How many pages of a list travel together. Each has a buffer, of which a quarter stays for others;
+// where the store reads them one by one, nothing would be gained, and others would wait.
+uint32_t Prefetcher::list_max(const PageCache& cache) const {
+  const budget::BouncePool::Shape& shape = pager_.bounce.shape();
+  if (!cache.traits.has_many_in_flight || cache.page_bytes > shape.chunk_bytes) return 1;
+  const bool is_small = cache.page_bytes <= base::kSystemPage;
+  uint32_t most = std::min(kListMax, (is_small ? shape.small_count : shape.chunk_count) / 4);
+  if (cache.read_gate.limit() != 0) most = std::min(most, cache.read_gate.limit());
+  return std::max(most, 1u);
+}
+
 // The request, and those like it that wait behind it: each page of a list of single pages is a
 // transfer of its own, and a device carries out many at a time.
 void Prefetcher::fill_list(const PrefetchRequest& request) {
   PrefetchRequest list[kListMax] = {request};
   uint32_t count = 1;
-  if (request.is_like(request) && request.count <= kListPagesMax)
-    count += queue_.pop_alike(request, kListPagesMax, std::span(list).subspan(1));
+  if (const uint32_t most = list_max(*request.view->cache); most > 1 && request.is_single())
+    count += queue_.pop_alike(request, std::span(list).subspan(1, most - 1));
   OC_CHECK(count <= kListMax);
   const std::span<const PrefetchRequest> requests{list, count};
   fill_ahead(requests);
@@ -146,13 +156,9 @@ void Prefetcher::fill_ahead(std::span<const PrefetchRequest> requests) {
   OC_CHECK(!requests.empty());
   View& view = *requests[0].view;
   PageCache& cache = *view.cache;
-  // Runs grow into a chunk; those of a list are as short as they are, and there are more buffers.
-  uint64_t run_bytes = pager_.bounce.shape().chunk_bytes;
-  if (requests.size() > 1) {
-    uint64_t longest = 0;
-    for (const PrefetchRequest& request : requests) longest = std::max(longest, request.count);
-    run_bytes = std::min(run_bytes, longest * cache.page_bytes);
-  }
+  // Runs grow into a chunk; those of a list are a page each, and there are more small buffers.
+  const uint64_t run_bytes =
+      requests.size() > 1 ? cache.page_bytes : pager_.bounce.shape().chunk_bytes;
   uint32_t gathered[512];
   PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::prefetch_fills,
                   run_bytes, gathered);
@@ -209,7 +215,7 @@ bool Prefetcher::gather(const PrefetchRequest& request, PageBatch* ahead, Walk* 
   bool is_one_left_out = false, has_room = true;
   uint64_t claimed = 0;  // from walk->end on
   uint64_t& page = walk->end;
-  for (uint64_t i = 0; i < walk->count && has_room; ++i, page += walk->stride) {
+  for (uint64_t i = 0; i < walk->count; ++i, page += walk->stride) {
     if (page < begin) continue;
     if (claimed == 0) {
       if (page >= end || cache.is_frozen.load(std::memory_order_acquire)) break;
@@ -226,10 +232,12 @@ bool Prefetcher::gather(const PrefetchRequest& request, PageBatch* ahead, Walk* 
       cache.abandon(page);
       continue;
     }
-    has_room = begin_page(cache, view, page, request.is_guess, ahead);
-    if (has_room) continue;
-    *dropped += walk->count - i;
+    const Begun begun = begin_page(cache, view, page, request.is_guess, ahead);
+    if (begun == Begun::kYes) continue;
+    has_room = begun != Begun::kNoRoom;
+    if (!has_room) *dropped += walk->count - i;
     for (; claimed > 0; --claimed) cache.abandon(page += walk->stride);
+    break;
   }
   OC_CHECK(claimed == 0);
   walk->end = std::min(walk->end, end);
@@ -245,21 +253,22 @@ void Prefetcher::show_resident(PageCache& cache, View& view, uint64_t page, Page
   static_cast<void>(remapper_.resolve_resident(cache, view, page, nullptr, false, seen));
 }
 
-// Gives the page a frame, and adds it to the batch; false, and it is absent again, if it gets none.
+// Gives the page a frame, and adds it to the batch; otherwise it is absent again, or has Failed.
 // REQUIRES: the page is Filling and ours.
-bool Prefetcher::begin_page(PageCache& cache, View& view, uint64_t page, bool is_guess,
-                            PageBatch* ahead) {
+Prefetcher::Begun Prefetcher::begin_page(PageCache& cache, View& view, uint64_t page, bool is_guess,
+                                         PageBatch* ahead) {
   if (!PageBatch::can_add(pager_, cache, view, page)) {
     ahead->finish();
-    return filler_.fill(cache, view, page, false, Caller::kThread) == 0;
+    const int result = filler_.fill(cache, view, page, false, Caller::kThread);
+    return result == 0 ? Begun::kYes : Begun::kFailed;
   }
   uint32_t frame = budget::kNone;
   if (supply_.allocate_frame(cache, Caller::kThread, is_guess ? 0 : 1'000'000, &frame) != 0) {
     cache.abandon(page);
-    return false;
+    return Begun::kNoRoom;
   }
   ahead->add(page, frame);
-  return true;
+  return Begun::kYes;
 }
 
 }  // namespace outcore::paging

@@ -43,6 +43,7 @@ class Prefetcher {
     uint64_t first = 0, end = 0, stride = 1, count = 0;  // `end`: so far
   };
   static Walk walk_of(const PrefetchRequest& request);
+  uint32_t list_max(const PageCache& cache) const;
   void fill_list(const PrefetchRequest& request);
   void fill_ahead(std::span<const PrefetchRequest> requests);
   // Adds the pages of the request to the batch; false if there is no room for more.
@@ -50,8 +51,9 @@ class Prefetcher {
   static uint64_t claim_some(PageCache& cache, uint64_t page, uint64_t stride, uint64_t count,
                              uint64_t end);
   void show_resident(PageCache& cache, region::View& view, uint64_t page, PageBatch* ahead);
-  bool begin_page(PageCache& cache, region::View& view, uint64_t page, bool is_guess,
-                  PageBatch* ahead);
+  enum class Begun : uint8_t { kYes, kNoRoom, kFailed };
+  Begun begin_page(PageCache& cache, region::View& view, uint64_t page, bool is_guess,
+                   PageBatch* ahead);
   void fill_shared(const PrefetchRequest& request);
 
   Pager& pager_;

@@ -123,6 +123,7 @@ Status FileStore::examine(int fd, const FileStoreOptions& options) {
   size_bytes_ = size;
   traits_.is_fault_safe = true;
   traits_.can_read_while_written = true;
+  traits_.has_many_in_flight = true;
   traits_.alignment_bytes = file_.is_direct() ? kDirectAlignment : 1;
   traits_.read_concurrency = options.read_concurrency;
   traits_.write_concurrency = options.write_concurrency;

@@ -202,6 +202,7 @@ StoreTraits OverlayStore::traits() const {
   traits.read_concurrency = smaller_limit(under.read_concurrency, over.read_concurrency);
   traits.write_concurrency = over.write_concurrency;
   traits.is_volatile = true;
+  traits.has_many_in_flight = under.has_many_in_flight && over.has_many_in_flight;
   return traits;
 }
 

@@ -70,6 +70,7 @@ Result<std::shared_ptr<Store>> ScratchStore::open(const ScratchStoreOptions& opt
   StoreTraits& traits = store->traits_;
   traits.is_fault_safe = true;
   traits.can_read_while_written = true;
+  traits.has_many_in_flight = true;
   traits.is_volatile = true;
   traits.alignment_bytes = store->file_.is_direct() ? kDirectAlignment : 1;
   traits.read_concurrency = options.read_concurrency;

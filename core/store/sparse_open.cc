@@ -66,6 +66,7 @@ Status SparseStore::open_folder(const SparseStoreOptions& options) {
   why_buffered_ = (why.empty() ? "O_DIRECT is refused by the filesystem" : why) + ": buffered";
   traits_.is_fault_safe = true;
   traits_.can_read_while_written = true;
+  traits_.has_many_in_flight = true;
   traits_.alignment_bytes = is_direct() ? kDirectAlignment : 1;
   traits_.read_concurrency = options.read_concurrency;
   traits_.write_concurrency = options.write_concurrency;

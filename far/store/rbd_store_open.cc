@@ -155,6 +155,7 @@ Status RbdStore::examine(const RbdStoreOptions& options) {
   size_bytes_ = about.size;
   remark_ = "objects of " + base::format_bytes(about.obj_size);
   traits_.can_read_while_written = true;
+  traits_.has_many_in_flight = true;
   traits_.read_concurrency =
       options.read_concurrency != 0 ? options.read_concurrency : kReadConcurrency;
   traits_.write_concurrency = options.write_concurrency;

@@ -250,6 +250,7 @@ Result<std::shared_ptr<RedisStore>> RedisStore::make(const RedisOptions& options
   store->size_bytes_.store(store->record_.size_bytes);
   store->traits_.is_fault_safe = !options.is_tls;
   store->traits_.has_slow_writes = true;
+  store->traits_.has_many_in_flight = true;
   store->traits_.read_concurrency = limits.read_concurrency;
   store->traits_.write_concurrency = limits.write_concurrency;
   if (!how.is_writable) return store;

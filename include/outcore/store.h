@@ -47,6 +47,8 @@ struct StoreTraits {
   // undefined, and Outcore discards them. Files allow this; then neighbouring pages with small gaps
   // between them are read in one transfer.
   bool can_read_while_written = false;
+  // transfer() has the reads of a batch under way together: some take hardly longer than one.
+  bool has_many_in_flight = false;
 };
 
 class Snapshots;

@@ -243,8 +243,10 @@ class GatheringStore final : public FaultyStore {
 
 TEST_P(OwnStore, GetsTheScatteredPagesOfAListTogether) {
   constexpr uint64_t kPages = 128;
-  Runtime runtime = Runtime::start(options_with(32 << 20)).value();  // with room for all of them
-  const auto store = std::make_shared<GatheringStore>(pattern(kPages * page_bytes()));
+  Runtime runtime = Runtime::start(options_with(256 << 20)).value();  // with room for all of them
+  StoreTraits traits = FaultyStore::safe();
+  traits.has_many_in_flight = true;
+  const auto store = std::make_shared<GatheringStore>(pattern(kPages * page_bytes()), traits);
   Region region = runtime.map(store, map_options(Access::kReadOnly)).value();
   std::vector<uint64_t> pages;  // every other one, backwards: none has a neighbour in the list
   for (uint64_t page = kPages; page > 0; page -= 2) pages.push_back(page - 2);
