@@ -1,5 +1,6 @@
-// Share: how much a test computes of what seeds alone decide, and how many of several cases alike. OUTCORE_TEST_SHARE=N asks for one
-// part in N: where each step takes many times as long, and all of it is computed elsewhere.
+// Share: how much a test computes of what seeds alone decide, and how many of several cases alike.
+// OUTCORE_TEST_SHARE=N asks for one part in N: where each step takes many times as long, and all of
+// it is computed elsewhere.
 #pragma once
 
 #include <algorithm>
