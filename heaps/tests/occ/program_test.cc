@@ -154,8 +154,10 @@ TEST_P(OccProgram, ThreadSanitizerFindsItsRacesAndHardlyOurs) {
   const Outcome other = run_made("made", "OUTCORE_BUDGET=8M TSAN_OPTIONS=print_suppressions=1");
   EXPECT_EQ(other.status, 0) << other.err;
   uint64_t matched = 0;
-  if (const size_t at = other.err.find("Matched "); at != std::string::npos)
+  const size_t at = other.err.find("Matched ");
+  if (at != std::string::npos) {
     ASSERT_EQ(std::sscanf(other.err.c_str() + at, "Matched %" SCNu64, &matched), 1);
+  }
   EXPECT_LE(matched, 1024u) << "of 16384 pages that came and went";
 }
 
