@@ -3,7 +3,7 @@
 // A program may be compiled with -fsanitize=thread, and the library without: then the sanitizer
 // sees how our threads copy the program's bytes (memcpy, pread), but not the atomics by which they
 // and the program's threads take turns. It would find a race at every page that leaves, which is
-// not shown where it is suppressed, but costs a third of a millisecond all the same.
+// not shown where it is suppressed, but costs up to some milliseconds all the same.
 //
 // Does nothing where there is no such sanitizer, nor in a library that is compiled with it, whose
 // races it is to find. What a program's own store does on such a thread is not seen, either. Any

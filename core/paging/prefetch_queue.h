@@ -32,10 +32,6 @@ struct PrefetchRequest {
   bool is_single() const {
     return task == PrefetchTask::kHint && count == 1 && !is_readahead && !is_guess;
   }
-  // Whether one transfer may bring in both.
-  bool is_like(const PrefetchRequest& other) const {
-    return view == other.view && is_single() && other.is_single();
-  }
 };
 
 class PrefetchQueue {
@@ -74,15 +70,15 @@ class PrefetchQueue {
     return true;
   }
 
-  // The hints behind it, as long as they are like this one: of a list of single pages each is a
-  // hint of its own. Gives their number. REQUIRES: signals are blocked.
+  // The hints behind it, as long as they are single pages of its view, too: of a list each page is
+  // a hint of its own. Gives their number. REQUIRES: request.is_single(); signals are blocked.
   uint32_t pop_alike(const PrefetchRequest& request, std::span<PrefetchRequest> more) {
-    OC_CHECK(request.task == PrefetchTask::kHint);
+    OC_CHECK(request.is_single());
     uint32_t popped = 0;
     const os::Locked locked(lock_);
     while (popped < more.size() && hints_.begin != hints_.end) {
       const PrefetchRequest& next = hints_.request[hints_.begin % kRequestsMax];
-      if (!next.is_like(request)) break;
+      if (next.view != request.view || !next.is_single()) break;
       more[popped++] = next;
       ++hints_.begin;
     }

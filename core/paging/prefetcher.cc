@@ -127,8 +127,8 @@ void Prefetcher::fill_shared(const PrefetchRequest& request) {
   if (dropped != 0) cache.counters.add(Counter::prefetch_dropped, dropped);
 }
 
-// How many pages of a list travel together. Each has a buffer, of which a quarter stays for others;
-// where the store reads them one by one, nothing would be gained, and others would wait.
+// How many pages of a list travel together. Each has a buffer: a list takes a quarter of its kind
+// at most. Where the store reads one by one, nothing would be gained, and others would wait.
 uint32_t Prefetcher::list_max(const PageCache& cache) const {
   const budget::BouncePool::Shape& shape = pager_.bounce.shape();
   if (!cache.traits.has_many_in_flight || cache.page_bytes > shape.chunk_bytes) return 1;
@@ -151,7 +151,7 @@ void Prefetcher::fill_list(const PrefetchRequest& request) {
   for (const PrefetchRequest& behind : requests.subspan(1)) AddressMap::release(behind.view);
 }
 
-// REQUIRES: of one view; several only if they are alike.
+// REQUIRES: of one view; several only if each is a single page.
 void Prefetcher::fill_ahead(std::span<const PrefetchRequest> requests) {
   OC_CHECK(!requests.empty());
   View& view = *requests[0].view;
@@ -167,7 +167,7 @@ void Prefetcher::fill_ahead(std::span<const PrefetchRequest> requests) {
   uint64_t dropped = 0;
   bool has_room = true;
   for (size_t i = 0; i < requests.size(); ++i) {
-    OC_ASSERT(requests[i].view == &view);
+    OC_ASSERT(requests[i].view == &view && (requests.size() == 1 || requests[i].is_single()));
     if (has_room)
       has_room = gather(requests[i], &ahead, &walk[i], &dropped);
     else

@@ -131,7 +131,7 @@ TEST_P(OccProgram, SanitizersStillFindItsErrors) {
   EXPECT_THAT(outcome.err, HasSubstr("heap-buffer-overflow"));
 }
 
-// How often what our threads do was taken for a race, each time for a third of a millisecond.
+// What our threads do to its memory was taken for a race at each page that left, and looked up.
 TEST_P(OccProgram, ThreadSanitizerFindsItsRacesAndHardlyOurs) {
   std::ofstream(path("race.c")) << "#include <pthread.h>\n"
                                    "#include <stddef.h>\n"
