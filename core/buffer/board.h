@@ -64,8 +64,10 @@ struct MemberRecord {
   std::atomic<uint32_t> is_joined;
   std::atomic<uint32_t> is_holding;  // it is there for others (HeldBuffer)
   std::atomic<uint32_t> is_leaving;  // others are to store what killed ones have written (Heirs)
-  // Odd while this member takes pages out of the memory file; it changes each time.
+  // Odd while this member takes pages out of the memory file, all of them from `punched_first` on
+  // and below `punched_end`, which were set before; it changes each time.
   std::atomic<uint32_t> punching;
+  std::atomic<uint64_t> punched_first, punched_end;
   std::atomic<uint64_t> reserved_pages;  // of fills under way
   std::atomic<uint64_t> private_bytes;   // that it may use beside the buffer's frames
   std::atomic<uint64_t> filled_pages, evicted_pages;
@@ -124,7 +126,7 @@ class Writer {
 };
 
 struct Board {
-  static constexpr uint64_t kMagic = 0x4f43425546463034;  // OCBUFF04
+  static constexpr uint64_t kMagic = 0x4f43425546463035;  // OCBUFF05
   static constexpr uint32_t kClaims = 16384;
 
   std::atomic<uint64_t> limit_bytes;

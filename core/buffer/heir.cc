@@ -215,7 +215,7 @@ int Heir::store(SharedFile& file, uint32_t index, int fd) {
       if (!marks.begin_storing(page)) continue;  // a writer that has come stores it
       const uint64_t bits = marks.own_bits();
       // As SharedWriter has it, but that nobody can write under these bits any more.
-      int result = member.wait_for_punchers() ? 0 : -ETIMEDOUT;
+      int result = member.wait_for_punchers(file.frame_page(page), 1) ? 0 : -ETIMEDOUT;
       if (result == 0 && marks.is_storing(page)) result = store_page(file, fd, page);
       marks.end_storing(page, result == 0 ? bits : 0);
       if (result != 0) return result;

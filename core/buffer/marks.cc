@@ -111,16 +111,22 @@ std::atomic<uint64_t>& Marks::word(uint64_t page) const {
 
 // A group without marks may be freed by who did not see this one yet: then it is gone. And who
 // finds the page marked waits as well: the thread that marked it may be waiting still.
-int Marks::set(uint64_t page, bool* is_new) {
-  *is_new = false;
-  do {
-    if ((word(page).fetch_or(own_bit(), std::memory_order_seq_cst) & own_bit()) == 0)
-      *is_new = true;
-    // Perhaps a page of marks more. Who counts reads this number first (Occupancy).
-    if (*is_new) member_.board().filled_pages.fetch_add(1, std::memory_order_seq_cst);
-    if (!member_.wait_for_punchers()) return -ETIMEDOUT;
-  } while ((word(page).load(std::memory_order_seq_cst) & own_bit()) == 0);
-  return 0;
+int Marks::set(uint64_t first, uint64_t count, uint64_t* newly) {
+  OC_CHECK(count != 0 && first + count <= pages_);
+  *newly = 0;
+  for (;;) {
+    uint64_t unmarked = 0;
+    for (uint64_t page = first; page < first + count; ++page)
+      if ((word(page).fetch_or(own_bit(), std::memory_order_seq_cst) & own_bit()) == 0) ++unmarked;
+    *newly = std::max(*newly, unmarked);
+    // Perhaps a page of marks more, or two. Who counts reads this number first (Occupancy).
+    if (unmarked != 0) member_.board().filled_pages.fetch_add(2, std::memory_order_seq_cst);
+    if (!member_.wait_for_punchers(file_.first_page + first, count)) return -ETIMEDOUT;
+    bool are_all_own = true;
+    for (uint64_t page = first; page < first + count; ++page)
+      are_all_own = are_all_own && is_own(page);
+    if (are_all_own) return 0;
+  }
 }
 
 bool Marks::is_stale(uint64_t storing) const {
@@ -151,6 +157,15 @@ bool Marks::end_storing(uint64_t page, uint64_t clean_bits) {
     if (word(page).compare_exchange_weak(seen, after, std::memory_order_seq_cst))
       return (seen & clean_bits & own_bit()) != 0;
   }
+}
+
+bool Marks::hand_over(uint64_t page) {
+  uint64_t seen = word(page).load(std::memory_order_seq_cst);
+  // Who is storing it may have read it before this process wrote it last, and then drops its mark.
+  while (seen >> kStoringShift == 0 && (seen & own_bit()) != 0 && (seen & ~own_bits()) != 0)
+    if (word(page).compare_exchange_weak(seen, seen & ~own_bit(), std::memory_order_seq_cst))
+      return true;
+  return false;
 }
 
 bool Marks::next_group(uint64_t from, uint64_t* first, uint64_t* end) const {
@@ -253,10 +268,10 @@ bool Marks::has_inheriting(const Member& member, const FileRecord& file) {
 
 bool Marks::is_anybodys(const FileRecord& file) { return writers_of(file) != 0; }
 
-bool Marks::leave_to_others() {
+bool Marks::leave_to_others(bool must) {
   OC_CHECK(!is_closed_);
-  const bool has_heir =
-      has_other_writer(member_, file_) || Heirs::has_staying(member_, file_, member_.index());
+  const bool has_heir = must || has_other_writer(member_, file_) ||
+                        Heirs::has_staying(member_, file_, member_.index());
   uint64_t first = 0, end = 0;
   for (uint64_t from = 0; has_heir && !leaves_marks_ && next_group(from, &first, &end); from = end)
     for (uint64_t page = first; page < end && !leaves_marks_; ++page) leaves_marks_ = is_own(page);

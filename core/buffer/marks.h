@@ -2,9 +2,9 @@
 //
 // Of each page there is a word: a bit for each process that may have written it, and who is just
 // storing it. A bit is set before its process can write, and cleared when what was written is in
-// the file and the process cannot write any more without setting it again. So a page without bits
-// is as the file is, and may leave; and what a process wrote that was killed is in memory, marked,
-// and is stored by others (adopt()).
+// the file, or others have marked the page as well and store it later, and the process cannot write
+// any more without setting it again. So a page without bits is as the file is, and may leave; and
+// what a process wrote that was killed is in memory, marked, and is stored by others (adopt()).
 //
 // The words lie in a memory file of their own, sparse: where no page was ever marked there is no
 // memory, and reading by a call makes none. Any thread; the fault path, but for open and close.
@@ -40,9 +40,9 @@ class Marks {
   // nobody else writes it: returns whether that is so.
   bool close(bool may_end);
 
-  // Marks the page: this process may write it. *is_new: it was not marked by it. 0; -ETIMEDOUT: a
-  // member stands still that might take the page away. REQUIRES: a page of the file.
-  int set(uint64_t page, bool* is_new);
+  // Marks the pages: this process may write them. *newly: how many were not marked by it. 0;
+  // -ETIMEDOUT: a member stands still that might take some away. REQUIRES: pages of the file.
+  int set(uint64_t first, uint64_t count, uint64_t* newly);
   bool is_own(uint64_t page) const { return (word(page).load() & own_bit()) != 0; }
   // Or by one that was taken on. REQUIRES: as is_any().
   bool is_mine(uint64_t page) const { return (word(page).load() & own_bits()) != 0; }
@@ -57,6 +57,14 @@ class Marks {
   bool end_storing(uint64_t page, uint64_t clean_bits);
   // Between the two: false if the group was freed meanwhile, as nobody had marked it yet.
   bool is_storing(uint64_t page) const { return word(page).load() >> kStoringShift == slot_ + 1; }
+  // Whether this process has marked it, and others have as well; not those that it has taken on.
+  bool is_shared(uint64_t page) const {
+    const uint64_t bits = word(page).load() & kWriters;
+    return (bits & own_bit()) != 0 && (bits & ~own_bits()) != 0;
+  }
+  // Leaves the page to those others, who store it later. False: there are none, or somebody is just
+  // storing it. REQUIRES: this process cannot write it without marking it again.
+  bool hand_over(uint64_t page);
   // This process's bits, with those that were taken on until now.
   uint64_t own_bits() const { return own_bit() | adopted_.load(); }
 
@@ -87,7 +95,8 @@ class Marks {
   void drop_all();
   // What it could not store is another's to store from close() on, as if it had been killed. False:
   // there is no mark of its own, or nobody else that lives writes the file, or could store it.
-  bool leave_to_others();
+  // `must`: also where nobody else is seen.
+  bool leave_to_others(bool must);
   // No page has a mark of its own any more.
   void note_all_stored() { leaves_marks_ = false; }
 

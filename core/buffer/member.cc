@@ -318,14 +318,21 @@ void Member::clear(uint32_t member) const {
 }
 
 // It works for some microseconds, unless it dies or stands still.
-bool Member::wait_for_punchers() const {
+bool Member::wait_for_punchers(uint64_t first_page, uint64_t count) const {
+  OC_CHECK(count != 0);
   constexpr uint64_t kNsMax = 500'000'000;
   const uint64_t start_ns = os::now_ns();
   const uint32_t end = board_->members_end.load(std::memory_order_seq_cst);
   for (uint32_t i = 0; i < end; ++i) {
-    std::atomic<uint32_t>& punching = board_->members[i].punching;
+    MemberRecord& m = board_->members[i];
+    std::atomic<uint32_t>& punching = m.punching;
     const uint32_t seen = punching.load(std::memory_order_seq_cst);
-    while (seen % 2 != 0 && punching.load(std::memory_order_seq_cst) == seen && is_alive(i)) {
+    if (seen % 2 == 0) continue;
+    // Of this time, if `punching` is still the same after they were read.
+    const bool is_elsewhere =
+        m.punched_first.load(std::memory_order_seq_cst) >= first_page + count ||
+        m.punched_end.load(std::memory_order_seq_cst) <= first_page;
+    while (punching.load(std::memory_order_seq_cst) == seen && !is_elsewhere && is_alive(i)) {
       if (os::now_ns() - start_ns > kNsMax) return false;
       os::wait_between_processes(&punching, seen, 1'000'000);
     }

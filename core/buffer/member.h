@@ -84,9 +84,10 @@ class Member {
   void stop_keeping() const;
   // What a member that has ended left is no longer there. REQUIRES: the lock of files.
   void clear(uint32_t member) const;
-  // A page may have been punched by who did not see what this member has just said of it: waits for
-  // those who are at it. False: one stands still. The fault path.
-  bool wait_for_punchers() const;
+  // Pages may have been punched by who did not see what this member has just said of them: waits
+  // for those who are at pages from `first_page` to `first_page + count`. False: one stands still.
+  // The fault path.
+  bool wait_for_punchers(uint64_t first_page, uint64_t count) const;
   // Of all members that have ended; whether there were any. REQUIRES: as clear().
   bool clear_dead() const;
 

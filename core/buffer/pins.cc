@@ -69,7 +69,7 @@ int Pins::add(uint64_t page) {
     unreserve(1);
     return -ENOMEM;
   }
-  if (member_.wait_for_punchers()) return 0;
+  if (member_.wait_for_punchers(page, 1)) return 0;
   drop(page);
   return -ETIMEDOUT;
 }

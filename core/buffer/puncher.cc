@@ -15,16 +15,22 @@
 namespace outcore::buffer {
 namespace {
 
-// Says that this member punches, for the length of a scope.
+// Who needs one of the pages waits for as many holes, each of some microseconds. Threads of one
+// process alone wait for all: each hole interrupts those that run, and costs twice as much then.
+constexpr size_t kHolesTogether = 16;
+
+// Says that this member punches pages of [first, end), for the length of a scope.
 class Punching {
  public:
-  Punching(MemberRecord& record, std::atomic<bool>& is_busy) : record_(record), is_busy_(is_busy) {
+  Punching(MemberRecord& record, uint64_t first, uint64_t end) : record_(record) {
+    OC_CHECK(first < end);
+    record_.punched_first.store(first, std::memory_order_seq_cst);
+    record_.punched_end.store(end, std::memory_order_seq_cst);
     const uint32_t before = record_.punching.fetch_add(1, std::memory_order_seq_cst);
     OC_CHECK(before % 2 == 0);
   }
   ~Punching() {
     record_.punching.fetch_add(1, std::memory_order_seq_cst);
-    is_busy_.store(false);
     os::wake_between_processes(&record_.punching);
   }
   Punching(const Punching&) = delete;
@@ -32,7 +38,27 @@ class Punching {
 
  private:
   MemberRecord& record_;
+};
+
+// One thread of this process at a time. The others wait, but not for ever: it may have been
+// interrupted by a handler of the program.
+class Turn {
+ public:
+  explicit Turn(std::atomic<bool>& is_busy) : is_busy_(is_busy) {
+    constexpr uint64_t kNsMax = 10'000'000;
+    const uint64_t start_ns = os::now_ns();
+    while (!(is_ours_ = !is_busy.exchange(true)) && os::now_ns() - start_ns < kNsMax) os::yield();
+  }
+  ~Turn() {
+    if (is_ours_) is_busy_.store(false);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  bool is_ours() const { return is_ours_; }
+
+ private:
   std::atomic<bool>& is_busy_;
+  bool is_ours_ = false;
 };
 
 }  // namespace
@@ -54,8 +80,27 @@ size_t Puncher::punch(std::span<const uint64_t> pages, std::span<bool> is_freed)
   OC_CHECK(pages.size() <= kPagesMax && is_freed.size() >= pages.size());
   OC_ASSERT(std::is_sorted(pages.begin(), pages.end()));
   std::fill_n(is_freed.begin(), pages.size(), false);
-  if (!member_.has_frames() || is_busy_.exchange(true)) return 0;
-  const Punching punching(member_.record(), is_busy_);
+  const Turn turn(is_busy_);
+  if (!member_.has_frames() || !turn.is_ours()) return 0;
+  const bool is_alone = member_.board().members_end.load() == 1;
+  const size_t together = is_alone ? kPagesMax : kHolesTogether;
+  size_t freed = 0;
+  for (size_t begin = 0; begin < pages.size();) {
+    size_t end = begin + 1, holes = 1;
+    for (; end < pages.size(); ++end)
+      if (pages[end] != pages[end - 1] + 1 && ++holes > together) break;
+    freed +=
+        punch_together(pages.subspan(begin, end - begin), is_freed.subspan(begin, end - begin));
+    begin = end;
+  }
+  OC_CHECK(freed <= pages.size());
+  member_.record().evicted_pages.fetch_add(freed, std::memory_order_relaxed);
+  return freed;
+}
+
+size_t Puncher::punch_together(std::span<const uint64_t> pages, std::span<bool> is_freed) {
+  OC_CHECK(!pages.empty());
+  const Punching punching(member_.record(), pages.front(), pages.back() + 1);
   for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !must_stay(pages[i]);
   size_t freed = 0;
   for (size_t begin = 0; begin < pages.size();) {
@@ -73,8 +118,6 @@ size_t Puncher::punch(std::span<const uint64_t> pages, std::span<bool> is_freed)
     }
     begin = end;
   }
-  OC_CHECK(freed <= pages.size());
-  member_.record().evicted_pages.fetch_add(freed, std::memory_order_relaxed);
   return freed;
 }
 
@@ -112,8 +155,9 @@ void Puncher::punch_range(uint64_t first_page, uint64_t count) {
 // Who marks a page in it meanwhile waits, and then finds its mark gone.
 bool Puncher::punch_marks(uint64_t first_page) {
   OC_CHECK(first_page % Marks::kGroup == 0);
-  if (is_busy_.exchange(true)) return false;
-  const Punching punching(member_.record(), is_busy_);
+  const Turn turn(is_busy_);
+  if (!turn.is_ours()) return false;
+  const Punching punching(member_.record(), first_page, first_page + Marks::kGroup);
   if (Marks::is_any_in_group(member_, first_page)) return false;
   return os::punch_hole(member_.marks_fd(), first_page / Marks::kGroup * kPage, kPage) == 0;
 }

@@ -3,7 +3,9 @@
 // Whoever maps such a page faults at its next touch, and whoever needs it reads it again: so any
 // member may do this at any moment, and may die in the middle of it. Only pinned pages must stay.
 // The order makes that sure (Dekker's): who pins writes the pin first, and then looks for members
-// that are punching and waits for those; who punches says so first, and then looks for pins.
+// that are punching and waits for those; who punches says so first, and then looks for pins. It
+// does so for a few pages at a time, and says between which: nobody waits for others' pages, or for
+// long.
 //
 // So do marks of written pages (marks.h). And of a file that is written no page leaves that
 // somebody is just reading from the file: what he has read may be older than what was stored since,
@@ -26,8 +28,8 @@ class Puncher {
 
   explicit Puncher(Member& member) : member_(member) {}
   // Frees those of the pages that nobody has pinned, and sets is_freed for each. `pages` is sorted.
-  // Returns how many; 0 while another thread of this process is at it. REQUIRES: as many as
-  // kPagesMax at most.
+  // Returns how many. Waits for another thread of this process that is at it, some milliseconds at
+  // most. REQUIRES: as many as kPagesMax at most.
   size_t punch(std::span<const uint64_t> pages, std::span<bool> is_freed);
   // Frees what lies in the range, for a filler that waits in vain for the keeping process: a few
   // pages anywhere in the memory, as chance will have it. Returns how many.
@@ -40,6 +42,7 @@ class Puncher {
 
  private:
   bool must_stay(uint64_t page) const;
+  size_t punch_together(std::span<const uint64_t> pages, std::span<bool> is_freed);
   Member& member_;
   std::atomic<bool> is_busy_{false};
 };

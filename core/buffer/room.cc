@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/os/wait.h"
@@ -73,15 +74,22 @@ bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
   Board& board = member_.board();
   const uint64_t start_ns = os::now_ns();
   uint64_t helped_ns = start_ns;
+  uint32_t changes_before = board.room_changes.load(std::memory_order_seq_cst);
   for (;;) {
     const uint32_t changes = board.room_changes.load(std::memory_order_seq_cst);
     if (is_there()) return true;
+    // The keeping process is at work, and others were faster to take what it has freed.
+    if (changes != std::exchange(changes_before, changes)) {
+      helped_ns = os::now_ns();
+      impatient_until_ns_.store(0, std::memory_order_relaxed);
+    }
     const uint64_t now_ns = os::now_ns();
     if (now_ns - start_ns > wait_ns || !member_.has_frames()) return false;
     const bool is_impatient = now_ns < impatient_until_ns_.load(std::memory_order_relaxed);
     if (now_ns - helped_ns > (is_impatient ? kLittlePatienceNs : kPatienceNs)) {
       helped_ns = now_ns;
-      impatient_until_ns_.store(now_ns + kImpatientNs, std::memory_order_relaxed);
+      if (!is_impatient)
+        impatient_until_ns_.store(now_ns + kImpatientNs, std::memory_order_relaxed);
       if (help(now_ns)) continue;
     }
     board.room_waiters.fetch_add(1, std::memory_order_seq_cst);

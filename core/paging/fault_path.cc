@@ -36,12 +36,22 @@ bool must_leave_frozen(const PageCache& cache, Caller caller) {
   return cache.is_handed_to_kernel.load(std::memory_order_acquire);
 }
 
-// A page of a buffer.
-bool is_present(const View& view, uint64_t page) {
-  unsigned char seen = 0;
-  const os::Piece piece = view.piece_of(page);
-  return piece.size_bytes != 0 &&
-         os::look_up_presence(piece.address, piece.size_bytes, &seen) == 0 && (seen & 1) != 0;
+// Of a buffer's pages, those of the run that are in memory, and among them this one; none if it is
+// not.
+TouchRuns::Run present_around(const View& view, uint64_t page, TouchRuns::Run run) {
+  unsigned char seen[TouchRuns::kPagesMax] = {};
+  run.first = std::max(run.first, view.offset / view.page_bytes);
+  const os::Piece piece = view.pieces_of(run.first, run.end);
+  const uint64_t shown = piece.size_bytes / view.page_bytes;
+  OC_CHECK(shown <= TouchRuns::kPagesMax);
+  if (run.first + shown <= page || os::look_up_presence(piece.address, piece.size_bytes, seen) != 0)
+    return {};
+  const auto is_there = [&](uint64_t p) { return (seen[p - run.first] & 1) != 0; };
+  if (!is_there(page)) return {};
+  TouchRuns::Run there{page, page + 1};
+  while (there.end < run.first + shown && is_there(there.end)) ++there.end;
+  while (there.first > run.first && is_there(there.first - 1)) --there.first;
+  return there;
 }
 
 // Failed for want of room or time, not by the read: a later touch may do better.
@@ -154,13 +164,22 @@ int FaultPath::bring_in_shared(View& view, uint64_t page, bool is_write, Caller 
     const bool is_frozen = cache.is_frozen.load(std::memory_order_seq_cst);
     const bool is_written = view.is_writable.load(std::memory_order_relaxed);
     int result = -EAGAIN;
-    if (!is_frozen && is_written && is_present(view, page))
-      result = 0;  // others have brought it in, or it was mapped to be read
+    TouchRuns::Run run{page, page + 1};
+    if (is_first_try && is_written) {
+      run = (is_write ? cache.writes->written : cache.writes->read).next(page);
+      run.end = std::min(run.end, cache.page_count());
+    }
+    const TouchRuns::Run there =
+        !is_frozen && is_written ? present_around(view, page, run) : TouchRuns::Run{};
+    if (there.end != 0)
+      result = 0, run = there;  // others have brought it in, or it was mapped to be read
     else if (!is_frozen)
       result = fill_claimed(cache, view, page, false, caller, site, is_first_try);
+    if (there.end == 0) run = {page, page + 1};
     if (result == 0 && is_write)
-      result = writer_.allow(cache, view, page);
-    else if (result == 0 && is_written && cache.frames->show(view.piece_of(page), {}) == -EFAULT)
+      result = writer_.allow(cache, view, page, run);
+    else if (result == 0 && is_written &&
+             cache.frames->show(view.pieces_of(run.first, run.end), {}) == -EFAULT)
       result = -EAGAIN;  // it has left already
     cache.shared->leave();
     if (result != -EAGAIN) return result;

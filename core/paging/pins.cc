@@ -99,7 +99,7 @@ int Pins::pin_shared_page(View& view, uint64_t page, bool is_write) {
   PageCache& cache = *view.cache;
   int result = shared_.pin(cache, view, page);
   if (result != 0 || !is_write) return result;
-  result = writer_.allow(cache, view, page);
+  result = writer_.allow(cache, view, page, {page, page + 1});
   if (result != 0) shared_.unpin(cache, page);
   return result;
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
+#include "core/base/function_ref.h"
 #include "core/base/units.h"
 #include "core/os/file_calls.h"
 #include "core/os/unseen_by_tsan.h"
@@ -26,15 +27,9 @@ namespace {
 
 constexpr uint64_t kPeriodNs = 100'000'000;
 constexpr uint64_t kPagesAtOnce = 1024;  // when pages are to leave
-constexpr uint64_t kRunPages = 128;
 // Of the limit, one part in so many: what is written above the one is stored, down to the other.
-constexpr uint64_t kMuch = 8, kLittle = 16;
+constexpr uint64_t kMuch = 4, kLittle = 6;
 constexpr uint64_t kMost = 2, kOfMarks = 64;  // likewise: who writes more waits; marks are freed
-
-Marks& marks_of(const PageCache& cache) {
-  OC_CHECK(cache.writes != nullptr && cache.shared->marks() != nullptr);
-  return *cache.shared->marks();
-}
 
 Error not_stored(const PageCache& cache, int code, uint64_t page) {
   return base::system_error(code, "write page " + std::to_string(page) + " of " + cache.uri,
@@ -79,27 +74,37 @@ void SharedWriter::remove(PageCache* cache) {
     std::erase(caches_, cache);
   }
   while (at_work_on_.load(std::memory_order_seq_cst) == cache) os::yield();
-  Marks& marks = marks_of(*cache);
-  if (!marks.leave_to_others()) marks.drop_all();
+  Marks& marks = SharedWriteBack::marks_of(*cache);
+  // Who begins to write now may leave pages to this process, as long as it has marked them.
+  const buffer::Member::FilesLock lock(cache->shared->buffer().member());
+  if (!marks.leave_to_others(!lock.is_held())) marks.drop_all();
 }
 
-int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page) {
+int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, TouchRuns::Run run) {
   OC_ASSERT(view.is_writable.load());
+  OC_CHECK(run.first <= page && page < run.end && run.end <= cache.page_count());
   SharedWrites& writes = *cache.writes;
-  Marks& marks = marks_of(cache);
+  Marks& marks = SharedWriteBack::marks_of(cache);
   if (!marks.is_own(page))
     if (const int result = wait_for_share(cache); result != 0) return result;
   const uint64_t start_ns = os::now_ns();
   for (;;) {
     begin_marking(writes, page);
-    bool is_new = false;
-    int result = marks.set(page, &is_new);
-    if (is_new) {
-      writes.own_pages.fetch_add(1, std::memory_order_relaxed);
+    if (is_any_stored(writes, run.first, run.end) || is_over_share(cache, kMost))
+      run = {page, page + 1};
+    uint64_t newly = 0;
+    int result = marks.set(run.first, run.end - run.first, &newly);
+    if (newly != 0) {
+      writes.own_pages.fetch_add(newly, std::memory_order_relaxed);
       cache.counters.add(Counter::write_faults, 1);
     }
-    if (result == 0) result = cache.frames->allow_write(view.piece_of(page));
+    if (result == 0) result = cache.frames->allow_write(view.pieces_of(run.first, run.end));
     writes.marking.fetch_sub(1, std::memory_order_seq_cst);
+    // Neighbours may lie in a mapping of their own, as the program has advised (ENOENT).
+    if (result != 0 && run.end - run.first > 1) {
+      run = {page, page + 1};
+      continue;
+    }
     // A member that stands still, as a stopped one does, may go on.
     const bool is_late = os::now_ns() - start_ns > pager_.options.wait_ns_max;
     if (result != -ETIMEDOUT || is_late) return result;
@@ -109,7 +114,8 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page) {
 // Of the limit, one part in so many, divided among those who write, for each file that they do.
 bool SharedWriter::is_over_share(const PageCache& cache, uint64_t part) const {
   const uint64_t limit_pages = SharedFiller::limit_bytes(cache) / kPage;
-  const uint64_t writers = std::max({1u, marks_of(cache).writers(), shares_.load()});
+  const uint64_t writers =
+      std::max({1u, SharedWriteBack::marks_of(cache).writers(), shares_.load()});
   // Pins have a limit of their own, and their pages do not become clean.
   const uint64_t own = cache.writes->own_pages.load(std::memory_order_relaxed),
                  pinned = cache.shared->buffer().member().record().pin_count.load();
@@ -141,165 +147,14 @@ int SharedWriter::wait_for_share(PageCache& cache) {
   return writes.last_error.load() != 0 ? writes.last_error.load() : -ENOMEM;
 }
 
-int SharedWriter::protect(PageCache& cache, uint64_t first, uint64_t end) {
-  const os::SignalBlock block;
-  const os::Locked locked(cache.writes->views);
-  const uint32_t views_end = cache.views_end.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < views_end; ++i) {
-    View* const view = cache.views[i].load(std::memory_order_acquire);
-    if (view == nullptr || !view->is_writable.load()) continue;
-    const os::Piece piece = view->pieces_of(first, end);
-    if (piece.size_bytes == 0) continue;
-    if (const int result = cache.frames->unmap({&piece, 1}); result != 0) return result;
-  }
-  return 0;
-}
-
-// What is in memory of the pages goes to the store; what is not there was not written.
-int SharedWriter::write(PageCache& cache, uint64_t first, uint64_t end) {
-  const buffer::Member& member = cache.shared->buffer().member();
-  const uint64_t base = cache.shared->frame_page(first) * kPage;
-  const std::span<std::byte> buffer = filler_.bounce().acquire((end - first) * kPage);
-  OC_CHECK(buffer.size() >= (end - first) * kPage);
-  int result = member.has_frames() ? 0 : -EBADF;
-  for (uint64_t at = first; at < end && result == 0;) {
-    const auto from = static_cast<off_t>(base + (at - first) * kPage);
-    const off_t data = ::lseek(member.frames_fd(), from, SEEK_DATA);
-    if (data < 0 && errno != ENXIO) result = -errno;
-    const uint64_t begin =
-        data < 0 ? end : std::min(end, first + (static_cast<uint64_t>(data) - base) / kPage);
-    if (begin >= end || result != 0) break;
-    const off_t hole = begin + 1 == end  // no need to ask
-                           ? -1
-                           : ::lseek(member.frames_fd(),
-                                     static_cast<off_t>(base + (begin - first) * kPage), SEEK_HOLE);
-    const uint64_t stop =
-        hole < 0 ? end : std::min(end, first + (static_cast<uint64_t>(hole) - base) / kPage);
-    const uint64_t bytes = cache.stored_bytes(begin * kPage, (stop - begin) * kPage);
-    const std::span<std::byte> part = buffer.subspan((begin - first) * kPage, bytes);
-    if (bytes != 0) {
-      result = os::read_all(member.frames_fd(), base + (begin - first) * kPage, part);
-      if (result == 0) {
-        cache.write_gate.enter();
-        result = cache.store.load()->write(begin * kPage, part);
-        cache.write_gate.leave();
-        cache.counters.add(Counter::write_requests, 1);
-      }
-      if (result == 0) {
-        cache.counters.add(Counter::written_bytes, bytes);
-        cache.counters.add(Counter::write_backs, stop - begin);
-      }
-    }
-    at = std::max(stop, begin + 1);
-  }
-  filler_.bounce().release(buffer);
-  return result;
-}
-
-// Neighbours that are marked. *is_skipped: another process is just storing some of them.
-int SharedWriter::store_run(PageCache& cache, uint64_t first, uint64_t end, bool* is_skipped) {
-  OC_CHECK(first < end && end - first <= kRunPages);
-  Marks& marks = marks_of(cache);
-  SharedWrites& writes = *cache.writes;
-  const Storing storing(writes, first, end - first);
-  int error = 0;
-  for (uint64_t at = first; at < end;) {
-    // Pages that the kernel may write, as they are pinned, stay as they are: stored, and marked.
-    const bool is_pinned = filler_.is_pinned(cache, at);
-    uint64_t stop = at;
-    while (stop < end && filler_.is_pinned(cache, stop) == is_pinned && marks.begin_storing(stop))
-      ++stop;
-    if (stop == at) {
-      *is_skipped = true;
-      ++at;
-      continue;
-    }
-    const uint64_t bits = is_pinned ? 0 : marks.own_bits();
-    // Who found a page clean may be about to take it out of memory, and what is read then is zeros.
-    int result = cache.shared->buffer().member().wait_for_punchers() ? 0 : -ETIMEDOUT;
-    bool is_ours = true;
-    for (uint64_t page = at; page < stop; ++page) is_ours = is_ours && marks.is_storing(page);
-    if (!is_ours) {
-      for (uint64_t page = at; page < stop; ++page) marks.end_storing(page, 0);
-      *is_skipped = true;
-      at = stop;
-      continue;
-    }
-    if (result == 0 && !is_pinned) result = protect(cache, at, stop);
-    if (result == 0) result = write(cache, at, stop);
-    uint64_t cleaned = 0;
-    for (uint64_t page = at; page < stop; ++page)
-      cleaned += marks.end_storing(page, result == 0 ? bits : 0) ? 1 : 0;
-    buffer::lower(writes.own_pages, cleaned);
-    cleaned_.fetch_add(cleaned, std::memory_order_relaxed);
-    note_cleaned(writes, cleaned);
-    if (result != 0) {
-      cache.counters.add(Counter::write_back_errors, 1);
-      error = result;
-    }
-    writes.last_error.store(result, std::memory_order_relaxed);
-    at = stop;
-  }
-  return error;
-}
-
-int SharedWriter::store(PageCache& cache, uint64_t first, uint64_t end, Whose whose, uint64_t most,
-                        uint64_t* next) {
-  Marks& marks = marks_of(cache);
-  const auto is_wanted = [&](uint64_t page) {
-    return whose == Whose::kAll ? marks.is_any(page) : marks.is_mine(page);
-  };
-  const uint64_t run_pages =
-      std::min<uint64_t>(kRunPages, filler_.bounce().shape().chunk_bytes / kPage);
-  constexpr uint64_t kOthersNsMax = 30'000'000'000;
-  int error = 0;
-  uint64_t stored = 0, group = 0, group_end = 0, others_ns = 0;
-  *next = end;
-  // The program may have closed what the marks are found by.
-  if (!cache.shared->buffer().member().has_frames()) return *next = first, -EBADF;
-  for (uint64_t page = first; page < end;) {
-    if (page >= group_end) {
-      if (!marks.next_group(page, &group, &group_end)) break;
-      page = std::max(page, group);
-      if (page >= end) break;
-    }
-    if (!is_wanted(page)) {
-      ++page;
-      continue;
-    }
-    const uint64_t last = std::min({end, group_end, page + run_pages});
-    uint64_t stop = page + 1;
-    while (stop < last && is_wanted(stop)) ++stop;
-    bool is_skipped = false;
-    if (const int result = store_run(cache, page, stop, &is_skipped); result != 0) {
-      error = result;
-      if (whose == Whose::kAll) return *next = page, error;
-    }
-    // Who stores it may have begun before what was written last: once more.
-    if (is_skipped && whose == Whose::kAll) {
-      const uint64_t now_ns = os::now_ns();
-      if (others_ns == 0) others_ns = now_ns;
-      if (now_ns - others_ns > kOthersNsMax) return *next = page, -ETIMEDOUT;
-      ::usleep(200);
-      continue;
-    }
-    others_ns = 0;
-    stored += stop - page;
-    page = stop;
-    if (stored >= most) {
-      *next = page;
-      break;
-    }
-  }
-  return error;
-}
-
 Status SharedWriter::flush(PageCache& cache, uint64_t first, uint64_t end) {
   OC_CHECK(first <= end && end <= cache.page_count());
   cache.counters.add(Counter::flushes, 1);
   uint64_t next = first;
   cache.writes->flushes.fetch_add(1);  // two that store take turns, page by page
-  const int error = store(cache, first, end, Whose::kAll, UINT64_MAX, &next);
+  // Others may be at it, too: what each has stored of its own the others need not.
+  int error = write_back_.store(cache, first, end, Whose::kFlushed, UINT64_MAX, &next);
+  if (error == 0) error = write_back_.store(cache, first, end, Whose::kAll, UINT64_MAX, &next);
   cache.writes->flushes.fetch_sub(1);
   if (error != 0) {
     cache.write_failures.note(next * kPage, kPage);
@@ -317,7 +172,8 @@ void SharedWriter::run() {
   uint32_t heard = requests.load(std::memory_order_seq_cst);
   uint64_t cleaned_before = 0;
   while (is_ending_.load() == 0) {
-    const bool is_vain = cleaned_ == std::exchange(cleaned_before, cleaned_);
+    const bool is_vain =
+        write_back_.cleaned() == std::exchange(cleaned_before, write_back_.cleaned());
     if (is_vain || !is_any_over_share()) os::wait_between_processes(&requests, heard, kPeriodNs);
     const uint32_t now = requests.load(std::memory_order_seq_cst);
     const bool is_asked = now != heard;
@@ -348,9 +204,9 @@ bool SharedWriter::is_any_over_share() {
 }
 
 int SharedWriter::store_adopted(PageCache& cache) {
-  Marks& marks = marks_of(cache);
+  Marks& marks = SharedWriteBack::marks_of(cache);
   uint64_t next = 0;
-  const int error = store(cache, 0, cache.page_count(), Whose::kOwn, UINT64_MAX, &next);
+  const int error = write_back_.store(cache, 0, cache.page_count(), Whose::kOwn, UINT64_MAX, &next);
   if (error != 0) {
     cache.write_failures.note_unreported({-error, next * kPage, kPage, false});
     return error;
@@ -366,14 +222,15 @@ int SharedWriter::store_adopted(PageCache& cache) {
 bool SharedWriter::pass(PageCache& cache, bool is_asked) {
   SharedWrites& writes = *cache.writes;
   const uint64_t pages = cache.page_count();
-  const bool has_adopted = marks_of(cache).adopt();
+  const bool has_adopted = SharedWriteBack::marks_of(cache).adopt();
   if (has_adopted) static_cast<void>(store_adopted(cache));
   const auto may_go_on = [&] { return writes.flushes.load() == 0 || is_over_share(cache, kMost); };
   bool is_wanted = is_asked || (may_go_on() && is_over_share(cache, kMuch));
   bool is_any = has_adopted;
   for (int rounds = 0; is_wanted && rounds < 16 && is_ending_.load() == 0; ++rounds) {
     uint64_t next = 0;
-    const int error = store(cache, writes.next_page, pages, Whose::kOwn, kPagesAtOnce, &next);
+    const int error =
+        write_back_.store(cache, writes.next_page, pages, Whose::kOwn, kPagesAtOnce, &next);
     if (error != 0)
       cache.write_failures.note_unreported({-error, writes.next_page * kPage, kPage, false});
     writes.next_page = next >= pages ? 0 : next;
@@ -392,7 +249,8 @@ void SharedWriter::free_marks(PageCache& cache) {
   if (buffer.member().occupancy().marks_bytes() < SharedFiller::limit_bytes(cache) / kOfMarks)
     return;
   uint64_t group = 0, end = 0;
-  for (uint64_t from = 0; marks_of(cache).next_group(from, &group, &end); from = end)
+  for (uint64_t from = 0; SharedWriteBack::marks_of(cache).next_group(from, &group, &end);
+       from = end)
     for (uint64_t page = base::round_down(group, Marks::kGroup); page < end; page += Marks::kGroup)
       static_cast<void>(buffer.puncher().punch_marks(cache.shared->first_frame_page() + page));
 }

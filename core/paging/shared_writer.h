@@ -5,10 +5,6 @@
 // another fault. Each process stores what it has written itself, because only it can take its own
 // right to write away: by and by, and when the keeping process asks for it. What ended processes
 // have written is stored by those who are left.
-//
-// A page is stored and marked at the same time by nobody of this process: who stores says which
-// pages first, and waits for those who are just marking; who marks says so first, and then looks
-// whether the page is being stored.
 #pragma once
 
 #include <atomic>
@@ -19,6 +15,7 @@
 #include "core/os/wait.h"
 #include "core/paging/pager.h"
 #include "core/paging/shared_filler.h"
+#include "core/paging/shared_write_back.h"
 #include "core/paging/shared_writes.h"
 #include "outcore/result.h"
 
@@ -26,7 +23,7 @@ namespace outcore::paging {
 
 class SharedWriter {
  public:
-  SharedWriter(Pager& pager, SharedFiller& filler) : pager_(pager), filler_(filler) {}
+  SharedWriter(Pager& pager, SharedFiller& filler) : pager_(pager), write_back_(filler) {}
   ~SharedWriter();  // ends the thread
   SharedWriter(const SharedWriter&) = delete;
   SharedWriter& operator=(const SharedWriter&) = delete;
@@ -37,10 +34,11 @@ class SharedWriter {
   // What was not stored is given up. Nobody writes through a view any more. Not the fault path.
   void remove(PageCache* cache);
 
-  // The fault path: lets writes to the page go on. It may have left memory: then the touch comes
-  // again. 0; -ENOMEM, or what the store says: too much is written, and cannot be stored;
-  // -ETIMEDOUT: a member stands still.
-  int allow(PageCache& cache, const region::View& view, uint64_t page);
+  // The fault path: lets writes to the page go on, and to its neighbours of the run as far as that
+  // costs no waiting. It may have left memory: then the touch comes again. 0; -ENOMEM, or what the
+  // store says: too much is written, and cannot be stored; -ETIMEDOUT: a member stands still.
+  // REQUIRES: the run lies within the file.
+  int allow(PageCache& cache, const region::View& view, uint64_t page, TouchRuns::Run run);
   // Stores what anybody wrote of [first, end); what this process did is clean then. A call of the
   // program.
   Status flush(PageCache& cache, uint64_t first, uint64_t end);
@@ -49,28 +47,20 @@ class SharedWriter {
   int store_adopted(PageCache& cache);
 
  private:
-  struct Run;
-  enum class Whose : uint8_t { kOwn, kAll };
+  using Whose = SharedWriteBack::Whose;
 
   void run();
   bool pass(PageCache& cache, bool is_asked);
   bool is_any_over_share();
   bool is_over_share(const PageCache& cache, uint64_t part) const;
   int wait_for_share(PageCache& cache);
-  // Of [first, end), at most `most` pages. *next: where it came to. 0 or -errno.
-  int store(PageCache& cache, uint64_t first, uint64_t end, Whose whose, uint64_t most,
-            uint64_t* next);
-  int store_run(PageCache& cache, uint64_t first, uint64_t end, bool* is_skipped);
-  int write(PageCache& cache, uint64_t first, uint64_t end);
-  static int protect(PageCache& cache, uint64_t first, uint64_t end);
   void free_marks(PageCache& cache);
 
   Pager& pager_;
-  SharedFiller& filler_;
+  SharedWriteBack write_back_;
   os::Lock list_lock_;
   std::vector<PageCache*> caches_;               // with the lock
   std::atomic<PageCache*> at_work_on_{nullptr};  // the thread
-  std::atomic<uint64_t> cleaned_{0};             // pages
   std::atomic<uint32_t> shares_{1};              // writers of all files, some time ago
   std::atomic<uint32_t> is_ending_{0};
   buffer::Buffer* buffer_ = nullptr;  // of all of them

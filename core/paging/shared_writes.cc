@@ -10,12 +10,12 @@ namespace {
 
 constexpr uint64_t kAgainNs = 100'000'000;
 
-bool is_within(const SharedWrites& writes, uint64_t page) {
-  const News run(writes.storing.load(std::memory_order_seq_cst));
-  return run.bits() != 0 && page >= run.first_page() && page - run.first_page() < run.count();
-}
-
 }  // namespace
+
+bool is_any_stored(const SharedWrites& writes, uint64_t first, uint64_t end) {
+  const News run(writes.storing.load(std::memory_order_seq_cst));
+  return run.bits() != 0 && end > run.first_page() && first < run.first_page() + run.count();
+}
 
 Storing::Storing(SharedWrites& writes, uint64_t first, uint64_t count) : writes_(writes) {
   const uint64_t run = News::of(first, count, false).bits();
@@ -53,10 +53,10 @@ void note_cleaned(SharedWrites& writes, uint64_t pages) {
 void begin_marking(SharedWrites& writes, uint64_t page) {
   for (;;) {
     writes.marking.fetch_add(1, std::memory_order_seq_cst);
-    if (!is_within(writes, page)) return;
+    if (!is_any_stored(writes, page, page + 1)) return;
     writes.marking.fetch_sub(1, std::memory_order_seq_cst);
     const uint32_t seen = writes.changes.load(std::memory_order_seq_cst);
-    if (is_within(writes, page)) wait_for_change(writes, seen, kAgainNs);
+    if (is_any_stored(writes, page, page + 1)) wait_for_change(writes, seen, kAgainNs);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/os/wait.h"
+#include "core/paging/touch_runs.h"
 
 namespace outcore::paging {
 
@@ -22,6 +23,7 @@ struct SharedWrites {
   std::atomic<uint32_t> flushes{0};  // calls that store everything just now
   os::Lock views;                    // while views go, or are protected
   uint64_t next_page = 0;            // where the thread goes on
+  TouchRuns read, written;           // of pages that are in memory
 };
 
 // The run that this thread stores, alone in the process, for the length of a scope.
@@ -46,5 +48,7 @@ void note_cleaned(SharedWrites& writes, uint64_t pages);
 // Unless the page is being stored: after that. Until writes.marking is taken down again nobody
 // begins to store it.
 void begin_marking(SharedWrites& writes, uint64_t page);
+// Whether some of the pages are being stored. Of others nobody begins to, after begin_marking().
+bool is_any_stored(const SharedWrites& writes, uint64_t first, uint64_t end);
 
 }  // namespace outcore::paging

@@ -241,6 +241,76 @@ TEST_P(WritesTogether, AnotherSizeIsRefusedWhileOthersHaveIt) {
   EXPECT_EQ(job.end(writer), 0);
 }
 
+TEST_P(WritesTogether, PagesThatAreWrittenOneAfterTheOtherTakeFewFaults) {
+  constexpr uint64_t kPages = 128;  // less than is stored by and by
+  Job job(kPages);
+  EXPECT_EQ(
+      job.end(begin(job, Access::kReadWrite,
+                    [&](Runtime&, Region& region) {
+                      if (!region.prefault(0, kPages * kPage).ok()) return kNoRegion;
+                      for (uint64_t page = 0; page < kPages; ++page)
+                        cells(region)[page * 512].store(page + 1);
+                      // 1, 2, 4, 8, and then 16 pages at a time.
+                      return region.metrics().counters.write_faults <= 5 + kPages / 16 ? 0 : kWrong;
+                    })),
+      0);
+  const std::vector<uint64_t> stored = words_of(job.path());
+  for (uint64_t page = 0; page < kPages; ++page) {
+    EXPECT_EQ(stored[page * 512], page + 1);
+    EXPECT_EQ(stored[page * 512 + 1], Job::word(page * 512 + 1));
+  }
+}
+
+// Two mappings of the kernel, so that one call for both fails.
+TEST_P(WritesTogether, RunsOfWritesCrossPartsThatTheProgramHasAdvised) {
+  constexpr uint64_t kPages = 128;
+  Job job(kPages);
+  EXPECT_EQ(job.end(begin(job, Access::kReadWrite,
+                          [&](Runtime&, Region& region) {
+                            if (!region.prefault(0, kPages * kPage).ok()) return kNoRegion;
+                            for (const uint64_t first : {20, 51, 90})
+                              if (::madvise(region.data() + first * kPage, 7 * kPage,
+                                            MADV_SEQUENTIAL) != 0)
+                                return kWrong;
+                            uint64_t read = 0;
+                            for (uint64_t page = kPages; page-- > 0;)
+                              read += cells(region)[page * 512].load();
+                            for (uint64_t page = 0; page < kPages; ++page)
+                              cells(region)[page * 512].store(page + read);
+                            for (uint64_t page = kPages; page-- > 0;)
+                              cells(region)[page * 512].fetch_sub(read);
+                            return 0;
+                          })),
+            0);
+  const std::vector<uint64_t> stored = words_of(job.path());
+  for (uint64_t page = 0; page < kPages; ++page) EXPECT_EQ(stored[page * 512], page);
+}
+
+// All of them have to be stored before they leave, by the one or the other.
+TEST_P(WritesTogether, PagesThatAllWriteInTurnsAreNeverOld) {
+  constexpr uint64_t kPages = 4 * kLimit / kPage, kRounds = 3, kProcesses = 3;
+  Job job(kPages);
+  auto& shared = job.shared();
+  std::vector<pid_t> writers;
+  for (uint64_t i = 0; i < kProcesses; ++i)
+    writers.push_back(begin(job, Access::kReadWrite, [&, i](Runtime&, Region& region) {
+      shared.arrived.fetch_add(1);
+      wait_for(shared.arrived, kProcesses);
+      for (uint64_t round = 0; round < kRounds; ++round)
+        for (uint64_t at = 0; at < kPages; ++at) {
+          const uint64_t page = (round + i) % 2 == 0 ? at : kPages - 1 - at;
+          cells(region)[page * 512].fetch_add(1);
+        }
+      return region.flush().ok() ? 0 : kWrong;
+    }));
+  for (const pid_t process : writers) EXPECT_EQ(job.end(process), 0);
+  const std::vector<uint64_t> stored = words_of(job.path());
+  uint64_t wrong = 0;
+  for (uint64_t page = 0; page < kPages; ++page)
+    wrong += stored[page * 512] == Job::word(page * 512) + kRounds * kProcesses ? 0 : 1;
+  EXPECT_EQ(wrong, 0u);
+}
+
 TEST_P(WritesTogether, CallsOnARegionAreForWhatAllSee) {
   Job job(64);
   EXPECT_EQ(job.end(begin(job, Access::kReadWrite,
