@@ -272,10 +272,16 @@ bool Marks::leave_to_others(bool must) {
   OC_CHECK(!is_closed_);
   const bool has_heir = must || has_other_writer(member_, file_) ||
                         Heirs::has_staying(member_, file_, member_.index());
-  uint64_t first = 0, end = 0;
-  for (uint64_t from = 0; has_heir && !leaves_marks_ && next_group(from, &first, &end); from = end)
-    for (uint64_t page = first; page < end && !leaves_marks_; ++page) leaves_marks_ = is_own(page);
+  leaves_marks_ = leaves_marks_ || (has_heir && has_any_own());
   return leaves_marks_;
+}
+
+bool Marks::has_any_own() const {
+  uint64_t first = 0, end = 0;
+  for (uint64_t from = 0; next_group(from, &first, &end); from = end)
+    for (uint64_t page = first; page < end; ++page)
+      if (is_own(page)) return true;
+  return false;
 }
 
 uint64_t Marks::glance(const Member& member, uint64_t frame_page) {

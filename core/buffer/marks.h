@@ -97,6 +97,7 @@ class Marks {
   // there is no mark of its own, or nobody else that lives writes the file, or could store it.
   // `must`: also where nobody else is seen.
   bool leave_to_others(bool must);
+  bool has_any_own() const;  // looks at all pages
   // No page has a mark of its own any more.
   void note_all_stored() { leaves_marks_ = false; }
 

@@ -28,8 +28,8 @@ class Puncher {
 
   explicit Puncher(Member& member) : member_(member) {}
   // Frees those of the pages that nobody has pinned, and sets is_freed for each. `pages` is sorted.
-  // Returns how many. Waits for another thread of this process that is at it, some milliseconds at
-  // most. REQUIRES: as many as kPagesMax at most.
+  // Returns how many. Waits for another thread of this process that is at it, 10 ms at most: then
+  // 0. REQUIRES: as many as kPagesMax at most.
   size_t punch(std::span<const uint64_t> pages, std::span<bool> is_freed);
   // Frees what lies in the range, for a filler that waits in vain for the keeping process: a few
   // pages anywhere in the memory, as chance will have it. Returns how many.

@@ -70,7 +70,7 @@ bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
   // A keeping process that runs answers within milliseconds; one that died is replaced as fast.
   // Where one stands still, waiting has been in vain for a while, and is not tried for long.
   constexpr uint64_t kPatienceNs = 100'000'000, kLittlePatienceNs = 2'000'000;
-  constexpr uint64_t kSleepNs = 5'000'000, kImpatientNs = 1'000'000'000;
+  constexpr uint64_t kSleepNs = 5'000'000, kImpatientNs = 1'000'000'000, kWorkingNs = 1'000'000'000;
   Board& board = member_.board();
   const uint64_t start_ns = os::now_ns();
   uint64_t helped_ns = start_ns;
@@ -78,8 +78,10 @@ bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
   for (;;) {
     const uint32_t changes = board.room_changes.load(std::memory_order_seq_cst);
     if (is_there()) return true;
-    // The keeping process is at work, and others were faster to take what it has freed.
-    if (changes != std::exchange(changes_before, changes)) {
+    // The keeping process is at work, and others were faster to take what it has freed: but not for
+    // ever.
+    const bool is_patient = os::now_ns() - start_ns < kWorkingNs;
+    if (changes != std::exchange(changes_before, changes) && is_patient) {
       helped_ns = os::now_ns();
       impatient_until_ns_.store(0, std::memory_order_relaxed);
     }

@@ -1,8 +1,8 @@
 // BufferFrames: pages of one file in the memory of a buffer, which several processes map
 // (core/buffer). What is in the memory file is right, so the kernel itself maps it where it is
 // touched; only a touch of what is not there is a fault. In a writable view the first touch of each
-// page is one, too, and the first write after unmap(). Who frees pages does so for all processes,
-// without these frames (core/buffer/puncher.h).
+// page is one, too, unless it was shown with a neighbour, and the first write after unmap(). Who
+// frees pages does so for all processes, without these frames (core/buffer/puncher.h).
 #pragma once
 
 #include <cerrno>

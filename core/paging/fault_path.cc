@@ -44,8 +44,10 @@ TouchRuns::Run present_around(const View& view, uint64_t page, TouchRuns::Run ru
   const os::Piece piece = view.pieces_of(run.first, run.end);
   const uint64_t shown = piece.size_bytes / view.page_bytes;
   OC_CHECK(shown <= TouchRuns::kPagesMax);
-  if (run.first + shown <= page || os::look_up_presence(piece.address, piece.size_bytes, seen) != 0)
-    return {};
+  if (run.first + shown <= page) return {};
+  // Where a neighbour is mapped no more, the page is asked for alone.
+  if (os::look_up_presence(piece.address, piece.size_bytes, seen) != 0)
+    return shown == 1 ? TouchRuns::Run{} : present_around(view, page, {page, page + 1});
   const auto is_there = [&](uint64_t p) { return (seen[p - run.first] & 1) != 0; };
   if (!is_there(page)) return {};
   TouchRuns::Run there{page, page + 1};

@@ -75,6 +75,7 @@ void SharedWriter::remove(PageCache* cache) {
   }
   while (at_work_on_.load(std::memory_order_seq_cst) == cache) os::yield();
   Marks& marks = SharedWriteBack::marks_of(*cache);
+  if (!marks.has_any_own()) return;  // the lock is for little
   // Who begins to write now may leave pages to this process, as long as it has marked them.
   const buffer::Member::FilesLock lock(cache->shared->buffer().member());
   if (!marks.leave_to_others(!lock.is_held())) marks.drop_all();

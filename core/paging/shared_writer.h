@@ -1,10 +1,10 @@
 // SharedWriter: writes to pages of a buffer, and storing what was written.
 //
 // A page that this process may write is marked first, for all to see (buffer::Marks), and stays in
-// memory until it is clean: its bytes are in the file, and this process cannot write it without
-// another fault. Each process stores what it has written itself, because only it can take its own
-// right to write away: by and by, and when the keeping process asks for it. What ended processes
-// have written is stored by those who are left.
+// memory until it is clean: its bytes are in the file, and nobody can write it without another
+// fault. Each process stores what it has written itself, because only it can take its own right to
+// write away: by and by, and when the keeping process asks for it. What others have marked as well
+// it leaves to them. What ended processes have written is stored by those who are left.
 #pragma once
 
 #include <atomic>
