@@ -28,24 +28,19 @@ Marks& SharedWriteBack::marks_of(const PageCache& cache) {
   return *cache.shared->marks();
 }
 
-int SharedWriteBack::for_views(PageCache& cache, base::FunctionRef<int(const View&)> change) {
+// Writes through this process's views are faults from now on.
+int SharedWriteBack::protect(PageCache& cache, uint64_t first, uint64_t end) {
   const os::SignalBlock block;
   const os::Locked locked(cache.writes->views);
   const uint32_t views_end = cache.views_end.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < views_end; ++i) {
     const View* const view = cache.views[i].load(std::memory_order_acquire);
     if (view == nullptr || !view->is_writable.load()) continue;
-    if (const int result = change(*view); result != 0) return result;
+    const os::Piece piece = view->pieces_of(first, end);
+    if (piece.size_bytes == 0) continue;
+    if (const int result = cache.frames->unmap({&piece, 1}); result != 0) return result;
   }
   return 0;
-}
-
-// Writes through this process's views are faults from now on.
-int SharedWriteBack::protect(PageCache& cache, uint64_t first, uint64_t end) {
-  return for_views(cache, [&](const View& view) {
-    const os::Piece piece = view.pieces_of(first, end);
-    return piece.size_bytes == 0 ? 0 : cache.frames->unmap({&piece, 1});
-  });
 }
 
 // What is in memory of the pages goes to the store; what is not there was not written.
@@ -100,8 +95,9 @@ void SharedWriteBack::hand_over(PageCache& cache, uint64_t first, uint64_t end) 
   for (uint64_t at = first; at < end; ++at) {
     uint64_t stop = at;
     while (stop < end && can_go(stop)) ++stop;
-    const bool can_write = stop == at || protect(cache, at, stop) != 0;
-    for (; at < stop; ++at) handed_over += !can_write && marks.hand_over(at) ? 1 : 0;
+    if (stop != at && protect(cache, at, stop) == 0)
+      for (uint64_t page = at; page < stop; ++page) handed_over += marks.hand_over(page) ? 1 : 0;
+    at = stop;  // which stays
   }
   note_clean(cache, handed_over);
 }

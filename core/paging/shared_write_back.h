@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/base/function_ref.h"
 #include "core/paging/shared_filler.h"
 #include "core/paging/shared_writes.h"
 
@@ -37,8 +36,6 @@ class SharedWriteBack {
   void hand_over(PageCache& cache, uint64_t first, uint64_t end);
   void note_clean(PageCache& cache, uint64_t pages);
   int write(PageCache& cache, uint64_t first, uint64_t end);
-  // `change` is called for each writable view: what it returned, if not 0.
-  static int for_views(PageCache& cache, base::FunctionRef<int(const region::View&)> change);
   static int protect(PageCache& cache, uint64_t first, uint64_t end);
 
   SharedFiller& filler_;

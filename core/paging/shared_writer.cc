@@ -1,18 +1,13 @@
 #include "core/paging/shared_writer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <span>
 #include <system_error>
 #include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
-#include "core/base/function_ref.h"
 #include "core/base/units.h"
-#include "core/os/file_calls.h"
 #include "core/os/unseen_by_tsan.h"
 
 namespace outcore::paging {
