@@ -14,7 +14,7 @@ packages_of() {
     echo libzip-dev libhdf5-dev libnetcdf-dev libpng-dev zlib1g-dev libblosc-dev # outcore arrays
     ;;
   test)
-    echo clang clang-format clang-tidy libclang-rt-14-dev util-linux e2fsprogs gnuplot-nox
+    echo clang clang-format clang-tidy libclang-rt-14-dev lld util-linux e2fsprogs gnuplot-nox
     echo libopenmpi-dev openmpi-bin libcereal-dev tmux
     ;;
   redis) echo redis-server ;;

@@ -1,6 +1,8 @@
 #!/bin/bash
 # test.sh [STAGE…] : the default stages, or those named. `test.sh list` names them.
 # Each prints a heading and its time. Results: build/results/STAGE.xml (JUnit) and STAGE.status.
+# Stages that wait much (for servers, for a compiler of one file) run beside those that compute;
+# what they say comes when each has ended. With names of stages all run one after the other.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 source_dir=$PWD
@@ -19,7 +21,8 @@ export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1
 export CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 test_seconds_max=${TEST_SECONDS_MAX:-300}
 
-default_stages=(tools gcc clang checked tsan programs python docs unprivileged install)
+default_stages=(tools gcc clang checked tsan unprivileged programs python docs install)
+waiting_stages=(programs python docs install) # a row beside checked, tsan and unprivileged
 # By name: with these, two cores would take longer than a commit may wait.
 all_stages=("${default_stages[@]}" all changed asan masked tidy tsan-all qemu wheel deb)
 
@@ -59,8 +62,12 @@ targets=(all)
 configure_and_build() {
   local directory=$1 began=$SECONDS
   shift
-  cmake -S . -B "$directory" -G Ninja -DOUTCORE_WERROR=ON -DOUTCORE_TESTS=ON "$@" >/dev/null &&
-    cmake --build "$directory" -j "$jobs" --target "${targets[@]}" -- --quiet &&
+  # Another stage may be building there.
+  (
+    flock 9
+    cmake -S . -B "$directory" -G Ninja -DOUTCORE_WERROR=ON -DOUTCORE_TESTS=ON "$@" >/dev/null &&
+      cmake --build "$directory" -j "$jobs" --target "${targets[@]}" -- --quiet 9>&-
+  ) 9>"$results/.${directory##*/}.lock" &&
     echo "-- $directory is built, $((SECONDS - began)) s"
 }
 
@@ -74,21 +81,26 @@ run_tests() {
 }
 
 stage_tools() {
-  local status=0
-  tools/check_layers.py || status=1
-  tools/check_circles.py || status=1
-  tools/check_sizes.py || status=1
-  tools/check_banned.py || status=1
+  local check status=0 checks=()
+  for check in layers circles sizes banned; do
+    "tools/check_$check.py" &
+    checks+=($!)
+  done
   tools/format.sh --check || status=1
+  for check in "${checks[@]}"; do wait "$check" || status=1; done
   return "$status"
 }
 
 # `clang` runs all that it can, with sanitizers and all checks. Here is what they cannot run, and of
 # the rest what shows another compiler's order of loads and stores in the code that users have.
+# Of the seeds of whole programs one in two; all of them in `all`.
 without_sanitizers='^(preload|storm|occ|cli|rbd|kinds|tools|c|example|stress|kernel|integration)$'
+# Of `integration` these run in `clang`, `tsan` and, compiled as here, in `unprivileged`.
+elsewhere='(^|/)(Fetches|Learnt|AutoPolicyOf|FramesOf|OwnStore|FailingStore|AutoBudget|Handlers)\.'
 
 stage_gcc() {
-  configure_and_build build && run_tests gcc build --label "$without_sanitizers"
+  configure_and_build build &&
+    OUTCORE_TEST_SHARE=2 run_tests gcc build --label "$without_sanitizers" --without "$elsewhere"
 }
 
 stage_all() {
@@ -246,9 +258,26 @@ run_stage() {
   *) verdict=failed ;;
   esac
   echo "$verdict" >"$results/$name.status"
-  stage_seconds[$name]=$((SECONDS - began))
+  echo "$((SECONDS - began))" >"$results/$name.seconds"
   printf '== %s: %s, %d s\n' "$name" "$verdict" "$((SECONDS - began))"
   [[ $verdict != failed ]]
+}
+
+# run_row STAGE… : one after the other, all of them. Fails if one did.
+run_row() {
+  local name status=0
+  for name in "$@"; do run_stage "$name" || status=1; done
+  return "$status"
+}
+
+# The same; what each says comes when it has ended.
+run_row_beside() {
+  local name status=0
+  for name in "$@"; do
+    run_stage "$name" >"$results/$name.log" 2>&1 || status=1
+    cat "$results/$name.log"
+  done
+  return "$status"
 }
 
 stages=("$@")
@@ -267,15 +296,27 @@ tools/install_packages.sh build test engines || exit 1
 mkdir -p "$results"
 [[ $# != 0 ]] || rm -f "$results"/*
 
-declare -A stage_seconds
-failed=()
-for name in "${stages[@]}"; do run_stage "$name" || failed+=("$name"); done
+status=0
+if (($#)); then
+  run_row "${stages[@]}" || status=1
+else
+  run_row tools gcc clang || status=1
+  printf '\n== beside the next stages: %s\n' "${waiting_stages[*]}"
+  set -m # a group of its own, which ends with us
+  run_row_beside "${waiting_stages[@]}" </dev/null &
+  beside=$!
+  set +m
+  trap 'kill -TERM -- "-$beside" 2>/dev/null; exit 130' INT TERM
+  run_row checked tsan unprivileged || status=1
+  wait "$beside" || status=1
+fi
 
 printf '\n'
 for name in "${stages[@]}"; do
-  printf '%-14s%5d s  %s\n' "$name" "${stage_seconds[$name]}" "$(cat "$results/$name.status")"
+  printf '%-14s%5d s  %s\n' "$name" "$(cat "$results/$name.seconds")" \
+    "$(cat "$results/$name.status")"
 done
 tools/slowest_tests.py "$results" "${stages[@]}"
 printf 'in %d min %d s\n' "$((SECONDS / 60))" "$((SECONDS % 60))"
 tools/count_tests.py "$results" "${stages[@]}"
-((${#failed[@]} == 0))
+exit "$status"

@@ -43,6 +43,7 @@ if has_changed "$work/wheel.stamp" "$wanted"; then
   rm -f "$work"/wheels/*.whl
   PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --no-build-isolation --no-deps \
     -w "$work/wheels" -C "build-dir=$objects" -C cmake.build-type=RelWithDebInfo \
+    -C install.strip=true \
     -C cmake.define.OUTCORE_WERROR=ON .
   "$venv/bin/pip" install --quiet --force-reinstall --no-deps "$work"/wheels/*.whl
   echo "$wanted" >"$work/wheel.stamp"

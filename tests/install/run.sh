@@ -37,6 +37,32 @@ header_alone() { # HEADER: compiles as the only line of a program
       -fsyntax-only -I"$prefix/include" -
 }
 
+# Each alone, several at once; those of what is not here are left out.
+headers_alone() {
+  local header name running=0 status=0
+  for header in "$prefix"/include/outcore/*.h; do
+    name=${header##*/}
+    # Those need the program's MPI, which is not among our packages.
+    [[ $name != arrays_mpi*.h ]] || command -v mpicxx >/dev/null || continue
+    # These need cereal, which is of our tests alone.
+    if [[ $name =~ ^(arrays_objects|object_archive|object_name)\.h$ ]]; then
+      echo '#include <cereal/cereal.hpp>' |
+        "${CXX:-g++}" -x c++ -fsyntax-only - 2>/dev/null || continue
+    fi
+    if ((running == jobs)); then
+      wait -n || status=1
+      running=$((running - 1))
+    fi
+    check "$name compiles alone" header_alone "$name" &
+    running=$((running + 1))
+  done
+  while ((running > 0)); do
+    wait -n || status=1
+    running=$((running - 1))
+  done
+  return "$status"
+}
+
 completion_works() {
   # shellcheck disable=SC2016  # the inner shell's
   bash -c 'source "$1" && COMP_WORDS=("$2" be) COMP_CWORD=1 && _outcore &&
@@ -125,7 +151,7 @@ by_dlopen() {
 }
 
 check_installation() {
-  local header status=0
+  local status=0
   libdir=$(dirname "$(find "$prefix" -name 'liboutcore.*' | head -n 1)")
   export LD_LIBRARY_PATH=
   [[ $kind == static ]] || LD_LIBRARY_PATH=$libdir
@@ -135,16 +161,12 @@ check_installation() {
   check "the completion works" completion_works || status=1
   check "the documents' links hold" links_hold || status=1
   check "the command's tools are there" tools_are_there || status=1
-  for header in "$prefix"/include/outcore/*.h; do
-    # Those need the program's MPI, which is not among our packages.
-    [[ ${header##*/} != arrays_mpi*.h ]] || command -v mpicxx >/dev/null || continue
-    # These need cereal, which is of our tests alone.
-    if [[ ${header##*/} =~ ^(arrays_objects|object_archive|object_name)\.h$ ]]; then
-      echo '#include <cereal/cereal.hpp>' |
-        "${CXX:-g++}" -x c++ -fsyntax-only - 2>/dev/null || continue
-    fi
-    check "${header##*/} compiles alone" header_alone "${header##*/}" || status=1
-  done
+  if [[ $kind == static ]]; then
+    headers_alone || status=1
+  else
+    check "the headers are those of the static one" \
+      diff -r "$scratch/static/include" "$prefix/include" || status=1
+  fi
   check "C++ by find_package" by_cmake cxx || status=1
   check "C++ by pkg-config" by_pkg_config cxx "${CXX:-g++}" -std=c++20 || status=1
   check "C by find_package" by_cmake c || status=1

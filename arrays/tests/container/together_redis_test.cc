@@ -55,7 +55,17 @@ TEST_F(TogetherRedis, AMasterThatDiesMeanwhileIsAPause) {
   start(cluster);
   int has_begun[2];
   ASSERT_EQ(::pipe2(has_begun, O_CLOEXEC), 0);
-  std::thread killer([&] {
+  const auto store = [&](unsigned rank) {
+    auto out = Arrays::open(uri("replicas=1"), ArraysMode::kWrite, Communicator::processes(3));
+    if (!out) return 1;
+    for (int round = 0; round < 6; ++round) {
+      if (const int failed = store_boxes(out.value(), rank, 1, 3); failed != 0) return failed;
+      if (rank == 0 && round == 0 && ::write(has_begun[1], "k", 1) != 1) return 3;
+    }
+    return out->close().ok() ? 0 : 2;
+  };
+  const auto results = in_processes(3, store, [&] {
+    ::close(has_begun[1]);
     char byte = 0;
     EXPECT_EQ(::read(has_begun[0], &byte, 1), 1);
     const int master = servers_->some_master();
@@ -64,20 +74,7 @@ TEST_F(TogetherRedis, AMasterThatDiesMeanwhileIsAPause) {
       return servers_->info(master + 3, "role") == "master";
     }));
     servers_->start(master);  // and has a replica to acknowledge what is written
-    // A server that a thread has started ends with it.
-    EXPECT_EQ(::read(has_begun[0], &byte, 1), 0);
   });
-  const auto results = in_processes(3, [&](unsigned rank) {
-    auto out = Arrays::open(uri("replicas=1"), ArraysMode::kWrite, Communicator::processes(3));
-    if (!out) return 1;
-    for (int round = 0; round < 6; ++round) {
-      if (const int failed = store_boxes(out.value(), rank, 1, 3); failed != 0) return failed;
-      if (rank == 0 && round == 0 && ::write(has_begun[1], "k", 1) != 1) return 3;
-    }
-    return out->close().ok() ? 0 : 2;
-  });
-  ::close(has_begun[1]);
-  killer.join();
   ::close(has_begun[0]);
   ASSERT_EQ(results, std::vector<int>(3, 0));
   expect_boxes(uri("replicas=1"), 3);

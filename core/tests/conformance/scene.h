@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -43,15 +45,25 @@ using Bytes = std::vector<std::byte>;
 inline constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
 // The byte that belongs at this offset: no two system pages of a test's file are equal.
+// The eight bytes of which `offset` is in, the lowest first.
+inline uint64_t word_around(uint64_t offset) {
+  const uint64_t x = (offset / 8 + 1) * 0x9E3779B97F4A7C15ull;
+  return x ^ x >> 29;
+}
 inline std::byte byte_at(uint64_t offset) {
-  uint64_t x = (offset / 8 + 1) * 0x9E3779B97F4A7C15ull;
-  x ^= x >> 29;
-  return static_cast<std::byte>(x >> (offset % 8 * 8));
+  return static_cast<std::byte>(word_around(offset) >> (offset % 8 * 8));
 }
 
+// By words: sanitized, a call for each byte took a tenth of the suite's time.
 inline Bytes pattern(uint64_t size_bytes, uint64_t offset = 0) {
+  static_assert(std::endian::native == std::endian::little);
   Bytes bytes(size_bytes);
-  for (uint64_t i = 0; i < size_bytes; ++i) bytes[i] = byte_at(offset + i);
+  for (uint64_t i = 0; i < size_bytes;) {
+    const uint64_t word = word_around(offset + i) >> ((offset + i) % 8 * 8);
+    const uint64_t count = std::min(size_bytes - i, 8 - (offset + i) % 8);
+    std::memcpy(bytes.data() + i, &word, count);
+    i += count;
+  }
   return bytes;
 }
 
@@ -73,8 +85,18 @@ inline Bytes read_file(const std::string& path) {
 // The first position where `got` differs from the pattern that starts at `offset`; `size_bytes` if
 // there is none.
 inline uint64_t first_difference(const std::byte* got, uint64_t size_bytes, uint64_t offset = 0) {
-  for (uint64_t i = 0; i < size_bytes; ++i)
+  for (uint64_t i = 0; i < size_bytes;) {
+    uint64_t word = 0;
+    if ((offset + i) % 8 == 0 && size_bytes - i >= sizeof word) {
+      std::memcpy(&word, got + i, sizeof word);
+      if (word == word_around(offset + i)) {
+        i += sizeof word;
+        continue;
+      }
+    }
     if (got[i] != byte_at(offset + i)) return i;
+    ++i;
+  }
   return size_bytes;
 }
 

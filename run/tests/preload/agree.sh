@@ -2,7 +2,7 @@
 # agree.sh OUTCORE PROGRAM RUN_OPTIONS ARGUMENTS… : runs a program of programs/ plainly and under
 # `outcore run RUN_OPTIONS`; output, exit status and the files that are left must be the same, and
 # the status 0. FOLDER in an argument becomes a folder of each run; SEEDS=FROM:TO in the environment
-# runs it for each seed.
+# runs it for each seed, of which OUTCORE_TEST_SHARE=N takes one in N.
 # Where they differ, it prints the command to run that again, the first line that differs, and how
 # each run ended.
 set -uo pipefail
@@ -56,7 +56,7 @@ tell_difference() { # ARGUMENTS…
 }
 
 if [[ -n ${SEEDS-} ]]; then
-  for ((seed = ${SEEDS%:*}; seed <= ${SEEDS#*:}; seed++)); do
+  for ((seed = ${SEEDS%:*}; seed <= ${SEEDS#*:}; seed += ${OUTCORE_TEST_SHARE:-1})); do
     run_both --seed "$seed" "$@" || exit 1
   done
   echo "seeds $SEEDS agree"
