@@ -126,8 +126,8 @@ class Writer {
 };
 
 struct Board {
-  static constexpr uint64_t kMagic = 0x4f43425546463035;  // OCBUFF05
-  static constexpr uint32_t kClaims = 16384;
+  static constexpr uint64_t kMagic = 0x4f43425546463036;  // OCBUFF06
+  static constexpr uint32_t kClaims = 16384, kLeaving = 2048;
 
   std::atomic<uint64_t> limit_bytes;
   std::atomic<uint64_t> next_page;  // of the memory file, that no file had; never again given out
@@ -149,6 +149,12 @@ struct Board {
   std::atomic<uint32_t> written_files;
   alignas(64) std::atomic<uint32_t> store_requests;
   std::atomic<uint32_t> heir_requests;  // how often somebody began to write a file
+  // Pages that anybody has marked (Marks). Who is killed while it marks or stores some may leave it
+  // wrong by those few, until no file is written.
+  alignas(64) std::atomic<uint64_t> written_pages;
+  // Written pages that are to leave, and how many there ever were (LeavingPages).
+  alignas(64) std::atomic<uint64_t> leaving_end;
+  std::array<std::atomic<uint64_t>, kLeaving> leaving;
   // Who is bringing in which page: page in the upper bits, member + 1 below. A hint, so that two do
   // not read the same: nothing is wrong if it is.
   alignas(64) std::array<std::atomic<uint64_t>, kClaims> claims;

@@ -9,6 +9,8 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/buffer/heirs.h"
+#include "core/buffer/leaving_pages.h"
+#include "core/buffer/marks.h"
 #include "core/buffer/room.h"
 #include "core/os/wait.h"
 
@@ -129,7 +131,10 @@ void Keeping::forget_files() {
       if (file.state.load() == FileState::kFree || !is_without_members()) continue;
       file.state.store(FileState::kClosed);  // nobody joins: it is ours alone
       // Nobody is left who could store what is marked, and nobody begins to (Heir).
-      if (file.is_written.exchange(0) != 0) board.written_files.fetch_sub(1);
+      if (file.is_written.exchange(0) != 0) {
+        board.written_files.fetch_sub(1);
+        lower(board.written_pages, Marks::count_in(member_, file.first_page, file.pages));
+      }
       for (std::atomic<uint64_t>& writer : file.writers) writer.store(0);
       for (std::atomic<uint64_t>& heirs : file.heirs) heirs.store(0);
     }
@@ -149,6 +154,7 @@ void Keeping::forget(uint32_t index) {
     if (page < first || page - first >= known.pages || known.frame[page - first] != frame + 1)
       continue;
     policy_->removed(FrameId{frame});
+    std::erase_if(asked_, [&](const Asked& a) { return a.frame == FrameId{frame}; });
     free_.push_back(frame);
   }
   known_.erase(found);
@@ -271,7 +277,7 @@ void Keeping::make_room() {
     const uint64_t wanted = Room::free_pages_wanted(limit) * kPage;
     if (used + wanted <= limit) return;
     const uint64_t most = (used + 2 * wanted - limit) / kPage;
-    if (evict(std::min<uint64_t>(most, Puncher::kPagesMax)) != 0) {
+    if (evict(most) != 0) {
       wake_room_waiters();
       drain_news();
       continue;
@@ -281,41 +287,92 @@ void Keeping::make_room() {
   }
 }
 
-// Pages stay because they are written: those who wrote them store them, and ring then.
+// Those who wrote what was told store it, and ring then.
 void Keeping::ask_writers() {
   Board& board = member_.board();
-  if (board.written_files.load() == 0) return;
   board.store_requests.fetch_add(1, std::memory_order_seq_cst);
   os::wake_between_processes(&board.store_requests);
 }
 
-// Returns how many pages have left.
+// Returns how many pages have left. Those that are written are stored first, by who wrote them, who
+// rings then.
 size_t Keeping::evict(size_t most) {
+  OC_CHECK(most != 0);
+  const size_t freed_asked = evict_asked();
+  // What is being stored leaves soon.
+  most = std::min(most - std::min(most, freed_asked + asked_.size()), Puncher::kPagesMax);
+  if (most == 0) return freed_asked;
   FrameId chosen[Puncher::kPagesMax];
-  OC_CHECK(most != 0 && most <= Puncher::kPagesMax);
+  bool is_freed[Puncher::kPagesMax];
   const size_t count = policy_->choose_victims({chosen, most});
   OC_CHECK(count <= most);
-  OC_CHECK(count <= Puncher::kPagesMax);
-  std::sort(chosen, chosen + count, [&](FrameId a, FrameId b) {
+  const size_t freed = punch({chosen, count}, is_freed);
+  Board& board = member_.board();
+  // A few that stay do no harm, and are not worth waking everybody. Who has always been alone stores
+  // enough ahead, many pages at once: each of its own takes the other processors' time, too.
+  const bool is_to_ask = freed < count / 2 && board.written_files.load() != 0;
+  const bool is_alone = board.members_end.load() == 1;
+  const uint64_t now_ns = os::now_ns();
+  for (size_t i = 0; i < count; ++i) {
+    if (is_freed[i]) continue;
+    const uint64_t page = page_of_[static_cast<uint32_t>(chosen[i])];
+    if (is_to_ask && !is_alone && asked_.size() < kAskedMax && Marks::glance(member_, page) != 0) {
+      LeavingPages::tell(board, page);
+      asked_.push_back({chosen[i], now_ns});
+    } else {
+      policy_->put_back(chosen[i]);
+    }
+  }
+  if (is_to_ask) ask_writers();
+  return freed + freed_asked;
+}
+
+// Of those that others were asked to store: what they have stored leaves; what they had the time to
+// store, and is written still, or again, stays.
+size_t Keeping::evict_asked() {
+  const uint64_t now_ns = os::now_ns();
+  size_t freed = 0;
+  for (size_t left = asked_.size(); left != 0;) {
+    FrameId frames[Puncher::kPagesMax];
+    bool is_freed[Puncher::kPagesMax];
+    size_t count = 0;
+    for (; left != 0 && count < Puncher::kPagesMax; --left) {
+      const Asked asked = asked_.front();
+      asked_.pop_front();
+      if (Marks::glance(member_, page_of_[static_cast<uint32_t>(asked.frame)]) == 0)
+        frames[count++] = asked.frame;
+      else if (now_ns - asked.since_ns < kAskedNs)
+        asked_.push_back(asked);  // in the same order: all of them are looked at
+      else
+        policy_->put_back(asked.frame);
+    }
+    if (count == 0) continue;
+    freed += punch({frames, count}, is_freed);
+    for (size_t i = 0; i < count; ++i)
+      if (!is_freed[i]) policy_->put_back(frames[i]);
+  }
+  return freed;
+}
+
+// Takes their pages out of memory, where they can leave, and forgets those frames; sorts them by
+// page. Returns how many.
+size_t Keeping::punch(std::span<FrameId> frames, std::span<bool> is_freed) {
+  OC_CHECK(frames.size() <= Puncher::kPagesMax && is_freed.size() >= frames.size());
+  std::sort(frames.begin(), frames.end(), [&](FrameId a, FrameId b) {
     return page_of_[static_cast<uint32_t>(a)] < page_of_[static_cast<uint32_t>(b)];
   });
   uint64_t pages[Puncher::kPagesMax];
-  bool is_freed[Puncher::kPagesMax];
-  for (size_t i = 0; i < count; ++i) pages[i] = page_of_[static_cast<uint32_t>(chosen[i])];
-  const size_t freed = puncher_.punch({pages, count}, is_freed);
-  if (freed < count / 2) ask_writers();
-  for (size_t i = 0; i < count; ++i) {
-    if (!is_freed[i]) {
-      policy_->put_back(chosen[i]);
-      continue;
-    }
+  for (size_t i = 0; i < frames.size(); ++i) pages[i] = page_of_[static_cast<uint32_t>(frames[i])];
+  const size_t freed = puncher_.punch({pages, frames.size()}, is_freed);
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (!is_freed[i]) continue;
     uint64_t first = 0;
     Known* const known = find(pages[i], &first);
     OC_CHECK(known != nullptr);
-    OC_CHECK(known->frame[pages[i] - first] == static_cast<uint32_t>(chosen[i]) + 1);
+    OC_CHECK(known->frame[pages[i] - first] == static_cast<uint32_t>(frames[i]) + 1);
     known->frame[pages[i] - first] = 0;
-    policy_->freed(chosen[i]);
-    free_.push_back(static_cast<uint32_t>(chosen[i]));
+    policy_->freed(frames[i]);
+    free_.push_back(static_cast<uint32_t>(frames[i]));
   }
   return freed;
 }

@@ -12,8 +12,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -42,6 +44,13 @@ class Keeping {
   // To look at all memory costs a system call for every stretch of pages: so long between two, if
   // there are other pages that can leave.
   static constexpr uint64_t kLookNs = 1'000'000'000;
+  // A victim that is written waits so long for those who store it, and so many do.
+  static constexpr uint64_t kAskedNs = 20'000'000;
+  static constexpr size_t kAskedMax = Board::kLeaving / 2;
+  struct Asked {
+    FrameId frame{};
+    uint64_t since_ns = 0;
+  };
   // A file's pages, as this process knows them.
   struct Known {
     uint32_t index = 0;  // of the board
@@ -64,6 +73,8 @@ class Keeping {
   void make_room();
   void ask_writers();
   size_t evict(size_t most);
+  size_t evict_asked();
+  size_t punch(std::span<FrameId> frames, std::span<bool> is_freed);
 
   Member& member_;
   Puncher& puncher_;
@@ -71,6 +82,7 @@ class Keeping {
   std::map<uint64_t, Known> known_;  // by the first page
   os::Table<uint64_t> page_of_;      // of a frame
   std::vector<uint32_t> free_;
+  std::deque<Asked> asked_;   // the oldest first
   uint32_t frames_used_ = 0;  // once
   std::array<uint64_t, kMembersMax> news_read_{};
   std::array<uint64_t, kMembersMax> gap_since_ns_{};  // the next of them is not there; 0: it is

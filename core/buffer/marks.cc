@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <span>
 
@@ -80,7 +81,7 @@ Status Marks::map() {
   ::madvise(at, bytes, MADV_DONTDUMP);
   words_ = static_cast<std::atomic<uint64_t>*>(at);
   // Never too low, whoever dies here.
-  member_.board().written_files.fetch_add(1);
+  if (member_.board().written_files.fetch_add(1) == 0) member_.board().written_pages.store(0);
   if (file_.is_written.exchange(1) != 0) member_.board().written_files.fetch_sub(1);
   return {};
 }
@@ -112,12 +113,18 @@ std::atomic<uint64_t>& Marks::word(uint64_t page) const {
 // A group without marks may be freed by who did not see this one yet: then it is gone. And who
 // finds the page marked waits as well: the thread that marked it may be waiting still.
 int Marks::set(uint64_t first, uint64_t count, uint64_t* newly) {
-  OC_CHECK(count != 0 && first + count <= pages_);
+  OC_CHECK(count != 0 && count <= kTogetherMax && first + count <= pages_);
   *newly = 0;
+  uint64_t written = 0;  // bits: pages that nobody had marked
   for (;;) {
     uint64_t unmarked = 0;
-    for (uint64_t page = first; page < first + count; ++page)
-      if ((word(page).fetch_or(own_bit(), std::memory_order_seq_cst) & own_bit()) == 0) ++unmarked;
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t before = word(first + i).fetch_or(own_bit(), std::memory_order_seq_cst);
+      if ((before & own_bit()) != 0) continue;
+      ++unmarked;
+      const uint64_t bit = uint64_t{1} << i;
+      written = (before & kWriters) == 0 ? written | bit : written & ~bit;
+    }
     *newly = std::max(*newly, unmarked);
     // Perhaps a page of marks more, or two. Who counts reads this number first (Occupancy).
     if (unmarked != 0) member_.board().filled_pages.fetch_add(2, std::memory_order_seq_cst);
@@ -125,7 +132,11 @@ int Marks::set(uint64_t first, uint64_t count, uint64_t* newly) {
     bool are_all_own = true;
     for (uint64_t page = first; page < first + count; ++page)
       are_all_own = are_all_own && is_own(page);
-    if (are_all_own) return 0;
+    if (!are_all_own) continue;
+    if (written != 0)
+      member_.board().written_pages.fetch_add(static_cast<uint64_t>(std::popcount(written)),
+                                              std::memory_order_relaxed);
+    return 0;
   }
 }
 
@@ -154,8 +165,9 @@ bool Marks::end_storing(uint64_t page, uint64_t clean_bits) {
     // A mark that was still being made when the group was freed: its thread makes it again.
     if (seen >> kStoringShift != slot_ + 1) return false;
     const uint64_t after = seen & kWriters & ~clean_bits;
-    if (word(page).compare_exchange_weak(seen, after, std::memory_order_seq_cst))
-      return (seen & clean_bits & own_bit()) != 0;
+    if (!word(page).compare_exchange_weak(seen, after, std::memory_order_seq_cst)) continue;
+    if (after == 0 && (seen & kWriters) != 0) lower(member_.board().written_pages, uint64_t{1});
+    return (seen & clean_bits & own_bit()) != 0;
   }
 }
 
@@ -243,7 +255,8 @@ void Marks::drop_all() {
   uint64_t first = 0, end = 0;
   for (uint64_t from = 0; next_group(from, &first, &end); from = end)
     for (uint64_t page = first; page < end; ++page)
-      word(page).fetch_and(~own_bit(), std::memory_order_seq_cst);
+      if ((word(page).fetch_and(~own_bit(), std::memory_order_seq_cst) & kWriters) == own_bit())
+        lower(member_.board().written_pages, uint64_t{1});
 }
 
 bool Marks::has_writer(const Member& member, const FileRecord& file) {
@@ -290,6 +303,24 @@ uint64_t Marks::glance(const Member& member, uint64_t frame_page) {
                    std::as_writable_bytes(std::span(&word, 1))) != 0)
     return kWriters;  // it stays
   return word;
+}
+
+uint64_t Marks::count_in(const Member& member, uint64_t first_frame_page, uint64_t pages) {
+  uint64_t count = 0;
+  std::array<uint64_t, kGroup> words{};
+  const uint64_t end = first_frame_page + pages;
+  for (uint64_t group = base::round_down(first_frame_page, kGroup); group < end;) {
+    const off_t data = ::lseek(member.marks_fd(), static_cast<off_t>(group * 8), SEEK_DATA);
+    if (data < 0) break;
+    group = base::round_down(static_cast<uint64_t>(data) / sizeof(uint64_t), kGroup);
+    if (group >= end || os::read_all(member.marks_fd(), group * sizeof(uint64_t),
+                                     std::as_writable_bytes(std::span(words))) != 0)
+      break;
+    for (uint64_t i = 0; i < kGroup; ++i)
+      if (group + i >= first_frame_page && group + i < end && (words[i] & kWriters) != 0) ++count;
+    group += kGroup;
+  }
+  return count;
 }
 
 bool Marks::is_any_in_group(const Member& member, uint64_t first_frame_page) {

@@ -24,6 +24,7 @@ namespace outcore::buffer {
 class Marks {
  public:
   static constexpr uint64_t kGroup = kPage / sizeof(uint64_t);  // pages whose words share a page
+  static constexpr uint64_t kTogetherMax = 64;                  // that are marked by one call
   static constexpr uint64_t kWriters = (uint64_t{1} << kWritersMax) - 1;
 
   // This process becomes a writer of the file, which it has open as `fd`. Errors: EUSERS (56
@@ -41,7 +42,8 @@ class Marks {
   bool close(bool may_end);
 
   // Marks the pages: this process may write them. *newly: how many were not marked by it. 0;
-  // -ETIMEDOUT: a member stands still that might take some away. REQUIRES: pages of the file.
+  // -ETIMEDOUT: a member stands still that might take some away. REQUIRES: pages of the file,
+  // kTogetherMax at most.
   int set(uint64_t first, uint64_t count, uint64_t* newly);
   bool is_own(uint64_t page) const { return (word(page).load() & own_bit()) != 0; }
   // Or by one that was taken on. REQUIRES: as is_any().
@@ -103,6 +105,8 @@ class Marks {
 
   // The word of a page of the buffer, by a call; 0 where there is no memory.
   static uint64_t glance(const Member& member, uint64_t frame_page);
+  // How many of these pages of the buffer anybody has marked; by calls.
+  static uint64_t count_in(const Member& member, uint64_t first_frame_page, uint64_t pages);
   static bool is_any_in_group(const Member& member, uint64_t first_frame_page);
 
  private:

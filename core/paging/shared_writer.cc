@@ -22,9 +22,15 @@ namespace {
 
 constexpr uint64_t kPeriodNs = 100'000'000;
 constexpr uint64_t kPagesAtOnce = 1024;  // when pages are to leave
-// Of the limit, one part in so many: what is written above the one is stored, down to the other.
-constexpr uint64_t kMuch = 4, kLittle = 6;
-constexpr uint64_t kMost = 2, kOfMarks = 64;  // likewise: who writes more waits; marks are freed
+// Sixteenths of the limit: where more than `much` is written by all together, those who have written
+// more than their part of `fair` store it, down to `little`, beside what is to leave; or wait, above
+// `most`. So an eighth of the limit is for other pages in any case. Who is alone stores more of it
+// ahead, many pages at once (Keeping::evict).
+struct Levels {
+  uint64_t fair, little, much, most;
+};
+constexpr Levels kAlone{3, 3, 4, 8}, kTogether{3, 9, 10, 11};
+constexpr uint64_t kOfMarks = 64;  // one part of the limit in so many, above which marks are freed
 
 Error not_stored(const PageCache& cache, int code, uint64_t page) {
   return base::system_error(code, "write page " + std::to_string(page) + " of " + cache.uri,
@@ -86,7 +92,7 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
   const uint64_t start_ns = os::now_ns();
   for (;;) {
     begin_marking(writes, page);
-    if (is_any_stored(writes, run.first, run.end) || is_over_share(cache, kMost))
+    if (is_any_stored(writes, run.first, run.end) || is_over_share(cache, Written::kMost))
       run = {page, page + 1};
     uint64_t newly = 0;
     int result = marks.set(run.first, run.end - run.first, &newly);
@@ -107,28 +113,37 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
   }
 }
 
-// Of the limit, one part in so many, divided among those who write, for each file that they do.
-bool SharedWriter::is_over_share(const PageCache& cache, uint64_t part) const {
+// What is fair is divided among those who write, for each file that they do.
+bool SharedWriter::is_over_share(const PageCache& cache, Written written) const {
   const uint64_t limit_pages = SharedFiller::limit_bytes(cache) / kPage;
+  const buffer::Board& board = cache.shared->buffer().member().board();
+  const Levels& levels = board.members_end.load() == 1 ? kAlone : kTogether;
+  const uint64_t sixteenths = written == Written::kMost   ? levels.most
+                              : written == Written::kMuch ? levels.much
+                                                          : levels.little;
+  const uint64_t pinned_pages = buffer::kept_by_members(board).pinned_bytes / kPage;
+  if (board.written_pages.load(std::memory_order_relaxed) <=
+      pinned_pages + limit_pages / 16 * sixteenths)
+    return false;
   const uint64_t writers =
       std::max({1u, SharedWriteBack::marks_of(cache).writers(), shares_.load()});
   // Pins have a limit of their own, and their pages do not become clean.
   const uint64_t own = cache.writes->own_pages.load(std::memory_order_relaxed),
                  pinned = cache.shared->buffer().member().record().pin_count.load();
-  return own > pinned + std::max<uint64_t>(16, limit_pages / part / writers);
+  return own > pinned + std::max<uint64_t>(16, limit_pages / 16 * levels.fair / writers);
 }
 
 // Pages that are written cannot leave: there is room for others in any case.
 int SharedWriter::wait_for_share(PageCache& cache) {
   SharedWrites& writes = *cache.writes;
-  if (!is_over_share(cache, kMost)) return 0;
+  if (!is_over_share(cache, Written::kMost)) return 0;
   std::atomic<uint32_t>& requests = cache.shared->buffer().member().board().store_requests;
   const uint64_t start_ns = os::now_ns();
   bool is_over = true, is_to_ask = true;
   writes.share_waiters.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     const uint32_t seen = writes.cleaned.load(std::memory_order_seq_cst);
-    is_over = is_over_share(cache, kMost);
+    is_over = is_over_share(cache, Written::kMost);
     const uint64_t now_ns = os::now_ns();
     if (!is_over || now_ns - start_ns > pager_.options.wait_ns_max) break;
     if (is_to_ask) {
@@ -175,6 +190,7 @@ void SharedWriter::run() {
     const bool is_asked = now != heard;
     shares_.store(Marks::writers_of_all(buffer_->member().board()));
     heard = now;
+    const std::vector<uint64_t>& leaving = leaving_.heard(buffer_->member().board());
     bool is_any_stored = false;
     for (size_t i = 0;; ++i) {
       PageCache* cache = nullptr;
@@ -184,7 +200,8 @@ void SharedWriter::run() {
         cache = caches_[i];
         at_work_on_.store(cache, std::memory_order_seq_cst);
       }
-      is_any_stored = pass(*cache, is_asked) || is_any_stored;
+      // Who asked without saying for what needs any page.
+      is_any_stored = pass(*cache, leaving, is_asked && leaving.empty()) || is_any_stored;
       at_work_on_.store(nullptr, std::memory_order_seq_cst);
     }
     if (is_any_stored) buffer_->room().ring();
@@ -195,7 +212,7 @@ void SharedWriter::run() {
 bool SharedWriter::is_any_over_share() {
   const os::Locked locked(list_lock_);
   return std::any_of(caches_.begin(), caches_.end(), [this](const PageCache* cache) {
-    return cache->writes->last_error.load() == 0 && is_over_share(*cache, kMuch);
+    return cache->writes->last_error.load() == 0 && is_over_share(*cache, Written::kMuch);
   });
 }
 
@@ -214,15 +231,45 @@ int SharedWriter::store_adopted(PageCache& cache) {
   return 0;
 }
 
+// Of the pages of the buffer, which are in order, those of this cache that this process has written.
+// Returns whether there are any.
+bool SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> leaving) {
+  OC_ASSERT(std::is_sorted(leaving.begin(), leaving.end()));
+  const Marks& marks = SharedWriteBack::marks_of(cache);
+  const uint64_t base = cache.shared->first_frame_page(), run_pages = write_back_.run_pages_max();
+  uint64_t group = 0, group_end = 0;
+  bool is_any = false;
+  auto at = std::lower_bound(leaving.begin(), leaving.end(), base);
+  const auto end = std::lower_bound(at, leaving.end(), base + cache.page_count());
+  const auto can_go = [&](uint64_t page) {
+    if (page >= group_end && !marks.next_group(page, &group, &group_end)) return false;
+    return page >= group && page < group_end && marks.is_mine(page);
+  };
+  while (at != end && is_ending_.load() == 0) {
+    const uint64_t first = *at++ - base;
+    if (!can_go(first)) continue;
+    uint64_t stop = first + 1;
+    while (at != end && *at - base == stop && stop - first < run_pages && can_go(stop))
+      ++stop, ++at;
+    bool is_skipped = false;
+    const int error = write_back_.store_run(cache, first, stop, Whose::kOwn, &is_skipped);
+    if (error != 0) cache.write_failures.note_unreported({-error, first * kPage, kPage, false});
+    is_any = true;
+  }
+  return is_any;
+}
+
 // Returns whether something was stored.
-bool SharedWriter::pass(PageCache& cache, bool is_asked) {
+bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, bool is_asked) {
   SharedWrites& writes = *cache.writes;
   const uint64_t pages = cache.page_count();
   const bool has_adopted = SharedWriteBack::marks_of(cache).adopt();
   if (has_adopted) static_cast<void>(store_adopted(cache));
-  const auto may_go_on = [&] { return writes.flushes.load() == 0 || is_over_share(cache, kMost); };
-  bool is_wanted = is_asked || (may_go_on() && is_over_share(cache, kMuch));
-  bool is_any = has_adopted;
+  const auto may_go_on = [&] {
+    return writes.flushes.load() == 0 || is_over_share(cache, Written::kMost);
+  };
+  bool is_wanted = is_asked || (may_go_on() && is_over_share(cache, Written::kMuch));
+  bool is_any = store_leaving(cache, leaving) || has_adopted;
   for (int rounds = 0; is_wanted && rounds < 16 && is_ending_.load() == 0; ++rounds) {
     uint64_t next = 0;
     const int error =
@@ -231,7 +278,7 @@ bool SharedWriter::pass(PageCache& cache, bool is_asked) {
       cache.write_failures.note_unreported({-error, writes.next_page * kPage, kPage, false});
     writes.next_page = next >= pages ? 0 : next;
     is_any = true;
-    is_wanted = error == 0 && may_go_on() && is_over_share(cache, kLittle);
+    is_wanted = error == 0 && may_go_on() && is_over_share(cache, Written::kLittle);
   }
   if (!is_any) return false;
   note_cleaned(writes, kCleanedTogether);

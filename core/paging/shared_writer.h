@@ -9,9 +9,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "core/buffer/leaving_pages.h"
 #include "core/os/wait.h"
 #include "core/paging/pager.h"
 #include "core/paging/shared_filler.h"
@@ -50,14 +52,18 @@ class SharedWriter {
   using Whose = SharedWriteBack::Whose;
 
   void run();
-  bool pass(PageCache& cache, bool is_asked);
+  bool pass(PageCache& cache, std::span<const uint64_t> leaving, bool is_asked);
+  bool store_leaving(PageCache& cache, std::span<const uint64_t> leaving);
   bool is_any_over_share();
-  bool is_over_share(const PageCache& cache, uint64_t part) const;
+  // How much of the limit is written: more than which?
+  enum class Written : uint8_t { kLittle, kMuch, kMost };
+  bool is_over_share(const PageCache& cache, Written written) const;
   int wait_for_share(PageCache& cache);
   void free_marks(PageCache& cache);
 
   Pager& pager_;
   SharedWriteBack write_back_;
+  buffer::LeavingPages leaving_;  // the thread
   os::Lock list_lock_;
   std::vector<PageCache*> caches_;               // with the lock
   std::atomic<PageCache*> at_work_on_{nullptr};  // the thread

@@ -241,6 +241,58 @@ TEST_P(WritesTogether, AnotherSizeIsRefusedWhileOthersHaveIt) {
   EXPECT_EQ(job.end(writer), 0);
 }
 
+// Half of the limit, by two processes of which each has marked most pages.
+TEST_P(WritesTogether, WhatFitsIsStoredByTheFlushAlone) {
+  constexpr uint64_t kPages = kLimit / kPage / 2;
+  Job job(kPages);
+  auto& shared = job.shared();
+  const auto write = [&](Runtime& runtime, Region& region) {
+    shared.arrived.fetch_add(1);
+    wait_for(shared.arrived, 2);
+    for (uint64_t round = 0; round < 3; ++round)
+      for (uint64_t page = 0; page < kPages; ++page) cells(region)[page * 512].fetch_add(1);
+    shared.gate.fetch_add(1);
+    wait_for(shared.gate, 2);
+    if (runtime.metrics().counters.write_backs != 0) return kWrong;
+    shared.is_over.fetch_add(1);
+    wait_for(shared.is_over, 2);
+    return region.flush().ok() ? 0 : kWrong;
+  };
+  begin(job, Access::kReadWrite, write);
+  begin(job, Access::kReadWrite, write);
+  for (const pid_t process : std::vector<pid_t>(job.processes())) EXPECT_EQ(job.end(process), 0);
+  const std::vector<uint64_t> stored = words_of(job.path());
+  for (uint64_t page = 0; page < kPages; ++page)
+    ASSERT_EQ(stored[page * 512], Job::word(page * 512) + 6) << page;
+}
+
+// Others need the room: what was written is stored as it leaves, and read again.
+TEST_P(WritesTogether, WhatIsToLeaveIsStoredOnce) {
+  constexpr uint64_t kWritten = kLimit / kPage / 2, kPages = 8 * kWritten;
+  Job job(kPages);
+  auto& shared = job.shared();
+  begin(job, Access::kReadOnly, [&](Runtime&, Region& region) {
+    shared.arrived.store(1);
+    wait_for(shared.gate, 1);
+    for (uint64_t page = kWritten; page < kPages; ++page)
+      if (cells(region)[page * 512].load() != Job::word(page * 512)) return kWrong;
+    shared.is_over.store(1);
+    return 0;
+  });
+  begin(job, Access::kReadWrite, [&](Runtime& runtime, Region& region) {
+    wait_for(shared.arrived, 1);
+    for (uint64_t page = 0; page < kWritten; ++page) cells(region)[page * 512].store(page);
+    if (runtime.metrics().counters.write_backs != 0) return kWrong;
+    shared.gate.store(1);
+    wait_for(shared.is_over, 1);
+    for (uint64_t page = 0; page < kWritten; ++page)
+      if (cells(region)[page * 512].load() != page) return kWrong;
+    const uint64_t stored = runtime.metrics().counters.write_backs;
+    return stored <= kWritten + 16 ? 0 : kWrong;  // a run may go on behind what was written
+  });
+  for (const pid_t process : std::vector<pid_t>(job.processes())) EXPECT_EQ(job.end(process), 0);
+}
+
 TEST_P(WritesTogether, PagesThatAreWrittenOneAfterTheOtherTakeFewFaults) {
   constexpr uint64_t kPages = 128;  // less than is stored by and by
   Job job(kPages);

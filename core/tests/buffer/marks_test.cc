@@ -1,0 +1,106 @@
+// Marks of written pages, by themselves, and what is told of pages that are to leave.
+#include "core/buffer/marks.h"
+
+#include <fcntl.h>
+
+#include "core/buffer/leaving_pages.h"
+#include "core/buffer/shared_file.h"
+#include "core/os/wait.h"
+#include "core/tests/buffer/buffer_of.h"
+
+namespace outcore::buffer {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr uint64_t kPages = 600;  // more than a group
+
+class MarksOf : public BufferOf {
+ protected:
+  void SetUp() override {
+    fd_ = ::open(job_.path().c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_GE(fd_, 0);
+    here_ = join();
+    file_ =
+        SharedFile::open(here_, {1, 2, kPages * kPage, 3}, SharedFile::Use::kWrite, fd_).value();
+  }
+  void TearDown() override {
+    if (file_) file_->end_writing(fd_, [] { return true; });
+    file_.reset();
+    ::close(fd_);
+  }
+  Board& board() { return here_->member().board(); }
+  uint64_t written() { return board().written_pages.load(); }
+  uint64_t marked() { return Marks::count_in(here_->member(), file_->first_frame_page(), kPages); }
+
+  int fd_ = -1;
+  std::shared_ptr<Buffer> here_;
+  std::unique_ptr<SharedFile> file_;
+};
+
+TEST_F(MarksOf, PagesAreCountedOnceWhoeverMarksThem) {
+  Marks& one = *file_->marks();
+  std::unique_ptr<Marks> two;
+  {
+    const Member::FilesLock lock(here_->member());
+    two = Marks::open(here_->member(), board().files[0], fd_).value();
+  }
+  uint64_t newly = 0;
+  ASSERT_EQ(one.set(500, 16, &newly), 0);  // on both sides of a group's end
+  EXPECT_EQ(newly, 16u);
+  ASSERT_EQ(two->set(508, 16, &newly), 0);
+  EXPECT_EQ(newly, 16u);
+  EXPECT_EQ(written(), 24u);
+  EXPECT_EQ(marked(), 24u);
+  ASSERT_EQ(one.set(500, 16, &newly), 0);
+  EXPECT_EQ(newly, 0u);
+  EXPECT_EQ(written(), 24u);
+
+  EXPECT_TRUE(one.hand_over(510));
+  EXPECT_EQ(written(), 24u) << "the other has still marked it";
+  ASSERT_TRUE(two->begin_storing(510));
+  EXPECT_TRUE(two->end_storing(510, two->own_bits()));
+  EXPECT_EQ(written(), 23u);
+  ASSERT_TRUE(two->begin_storing(511));
+  EXPECT_TRUE(two->end_storing(511, two->own_bits()));
+  EXPECT_EQ(written(), 23u) << "the first one has marked it, too";
+  ASSERT_TRUE(one.begin_storing(500));
+  EXPECT_FALSE(one.end_storing(500, 0)) << "it could not be stored";
+  EXPECT_EQ(written(), 23u);
+
+  one.drop_all();
+  EXPECT_EQ(written(), marked());
+  EXPECT_EQ(written(), 14u);
+  two->drop_all();
+  EXPECT_EQ(written(), 0u);
+  EXPECT_EQ(marked(), 0u);
+  two->close(false);
+}
+
+TEST_F(MarksOf, MarksThatNobodyStoresAreNoLongerCountedWhenTheFileIsForgotten) {
+  uint64_t newly = 0;
+  ASSERT_EQ(file_->marks()->set(3, 5, &newly), 0);
+  EXPECT_EQ(written(), 5u);
+  file_->marks()->leave_to_others(true);  // as who cannot store, and is the last one
+  file_->end_writing(fd_, [] { return false; });
+  file_.reset();
+  const auto start_ns = os::now_ns();
+  while (written() != 0 && os::now_ns() - start_ns < 30'000'000'000) os::yield();
+  EXPECT_EQ(written(), 0u);
+}
+
+TEST_F(MarksOf, WhatIsToLeaveIsHeardOnceAndInOrder) {
+  LeavingPages early;
+  EXPECT_TRUE(early.heard(board()).empty());
+  for (const uint64_t page : {9u, 4u, 9u, 7u}) LeavingPages::tell(board(), page);
+  EXPECT_THAT(early.heard(board()), ElementsAre(4, 7, 9));
+  EXPECT_TRUE(early.heard(board()).empty());
+  for (uint64_t page = 0; page < Board::kLeaving + 10; ++page)
+    LeavingPages::tell(board(), 100 + page);
+  const std::vector<uint64_t>& last = early.heard(board());
+  ASSERT_EQ(last.size(), Board::kLeaving);
+  EXPECT_EQ(last.front(), 110u) << "the oldest ones are overwritten";
+}
+
+}  // namespace
+}  // namespace outcore::buffer
