@@ -294,8 +294,8 @@ void Keeping::ask_writers() {
   os::wake_between_processes(&board.store_requests);
 }
 
-// Returns how many pages have left. Those that are written are stored first, by who wrote them, who
-// rings then.
+// Returns how many pages have left. Those that are written are stored first, by who wrote them,
+// who rings then.
 size_t Keeping::evict(size_t most) {
   OC_CHECK(most != 0);
   const size_t freed_asked = evict_asked();

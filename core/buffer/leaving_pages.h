@@ -1,5 +1,5 @@
-// LeavingPages: which written pages are to leave a buffer next, told by the keeping process to those
-// who store them. A ring in the board: hints, of which the oldest are overwritten.
+// LeavingPages: which written pages are to leave a buffer next, told by the keeping process to
+// those who store them. A ring in the board: hints, of which the oldest are overwritten.
 #pragma once
 
 #include <algorithm>

@@ -22,10 +22,10 @@ namespace {
 
 constexpr uint64_t kPeriodNs = 100'000'000;
 constexpr uint64_t kPagesAtOnce = 1024;  // when pages are to leave
-// Sixteenths of the limit: where more than `much` is written by all together, those who have written
-// more than their part of `fair` store it, down to `little`, beside what is to leave; or wait, above
-// `most`. So an eighth of the limit is for other pages in any case. Who is alone stores more of it
-// ahead, many pages at once (Keeping::evict).
+// Sixteenths of the limit: where more than `much` is written by all together, those who have
+// written more than their part of `fair` store it, down to `little`, beside what is to leave; or
+// wait, above `most`. So an eighth of the limit is for other pages in any case. Who is alone stores
+// more of it ahead, many pages at once (Keeping::evict).
 struct Levels {
   uint64_t fair, little, much, most;
 };
@@ -231,8 +231,8 @@ int SharedWriter::store_adopted(PageCache& cache) {
   return 0;
 }
 
-// Of the pages of the buffer, which are in order, those of this cache that this process has written.
-// Returns whether there are any.
+// Of the pages of the buffer, which are in order, those of this cache that this process has
+// written. Returns whether there are any.
 bool SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> leaving) {
   OC_ASSERT(std::is_sorted(leaving.begin(), leaving.end()));
   const Marks& marks = SharedWriteBack::marks_of(cache);
