@@ -308,8 +308,8 @@ size_t Keeping::evict(size_t most) {
   OC_CHECK(count <= most);
   const size_t freed = punch({chosen, count}, is_freed);
   Board& board = member_.board();
-  // A few that stay do no harm, and are not worth waking everybody. Who has always been alone stores
-  // enough ahead, many pages at once: each of its own takes the other processors' time, too.
+  // A few that stay do no harm, and are not worth waking everybody. Who has always been alone
+  // stores enough ahead, many pages at once: each of its own takes the other processors' time, too.
   const bool is_to_ask = freed < count / 2 && board.written_files.load() != 0;
   const bool is_alone = board.members_end.load() == 1;
   const uint64_t now_ns = os::now_ns();
