@@ -149,12 +149,15 @@ void Keeping::forget(uint32_t index) {
                                   [&](const auto& known) { return known.second.index == index; });
   if (found == known_.end()) return;
   const auto& [first, known] = *found;
+  std::erase_if(asked_, [&, begin = first, pages = known.pages](const Asked& a) {
+    const uint64_t page = page_of_[static_cast<uint32_t>(a.frame)];
+    return page >= begin && page - begin < pages;
+  });
   for (uint32_t frame = 0; frame < frames_used_; ++frame) {
     const uint64_t page = page_of_[frame];
     if (page < first || page - first >= known.pages || known.frame[page - first] != frame + 1)
       continue;
     policy_->removed(FrameId{frame});
-    std::erase_if(asked_, [&](const Asked& a) { return a.frame == FrameId{frame}; });
     free_.push_back(frame);
   }
   known_.erase(found);
@@ -298,10 +301,12 @@ void Keeping::ask_writers() {
 // who rings then.
 size_t Keeping::evict(size_t most) {
   OC_CHECK(most != 0);
-  const size_t freed_asked = evict_asked();
-  // What is being stored leaves soon.
-  most = std::min(most - std::min(most, freed_asked + asked_.size()), Puncher::kPagesMax);
-  if (most == 0) return freed_asked;
+  if (!member_.has_frames()) return 0;
+  const size_t freed_asked = evict_asked(most);
+  if (freed_asked >= most) return freed_asked;
+  // What is being stored leaves soon, if those who store it run: half of it is to be had elsewhere.
+  most -= freed_asked;
+  most = std::min(most - std::min(most / 2, asked_.size()), Puncher::kPagesMax);
   FrameId chosen[Puncher::kPagesMax];
   bool is_freed[Puncher::kPagesMax];
   const size_t count = policy_->choose_victims({chosen, most});
@@ -310,29 +315,31 @@ size_t Keeping::evict(size_t most) {
   Board& board = member_.board();
   // A few that stay do no harm, and are not worth waking everybody. Who has always been alone
   // stores enough ahead, many pages at once: each of its own takes the other processors' time, too.
-  const bool is_to_ask = freed < count / 2 && board.written_files.load() != 0;
   const bool is_alone = board.members_end.load() == 1;
+  const bool is_to_ask = 2 * freed < count && board.written_files.load() != 0;
+  size_t told = 0;
   const uint64_t now_ns = os::now_ns();
   for (size_t i = 0; i < count; ++i) {
     if (is_freed[i]) continue;
     const uint64_t page = page_of_[static_cast<uint32_t>(chosen[i])];
-    if (is_to_ask && !is_alone && asked_.size() < kAskedMax && Marks::glance(member_, page) != 0) {
+    if (is_to_ask && !is_alone && asked_.size() < kAskedMax && puncher_.waits_for_store(page)) {
       LeavingPages::tell(board, page);
       asked_.push_back({chosen[i], now_ns});
+      ++told;
     } else {
       policy_->put_back(chosen[i]);
     }
   }
-  if (is_to_ask) ask_writers();
+  if (told != 0 || (is_to_ask && is_alone)) ask_writers();
   return freed + freed_asked;
 }
 
 // Of those that others were asked to store: what they have stored leaves; what they had the time to
 // store, and is written still, or again, stays.
-size_t Keeping::evict_asked() {
+size_t Keeping::evict_asked(size_t most) {
   const uint64_t now_ns = os::now_ns();
   size_t freed = 0;
-  for (size_t left = asked_.size(); left != 0;) {
+  for (size_t left = asked_.size(); left != 0 && freed < most;) {
     FrameId frames[Puncher::kPagesMax];
     bool is_freed[Puncher::kPagesMax];
     size_t count = 0;
@@ -342,7 +349,7 @@ size_t Keeping::evict_asked() {
       if (Marks::glance(member_, page_of_[static_cast<uint32_t>(asked.frame)]) == 0)
         frames[count++] = asked.frame;
       else if (now_ns - asked.since_ns < kAskedNs)
-        asked_.push_back(asked);  // in the same order: all of them are looked at
+        asked_.push_back(asked);
       else
         policy_->put_back(asked.frame);
     }

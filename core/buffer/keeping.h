@@ -73,7 +73,7 @@ class Keeping {
   void make_room();
   void ask_writers();
   size_t evict(size_t most);
-  size_t evict_asked();
+  size_t evict_asked(size_t most);
   size_t punch(std::span<FrameId> frames, std::span<bool> is_freed);
 
   Member& member_;
@@ -82,7 +82,7 @@ class Keeping {
   std::map<uint64_t, Known> known_;  // by the first page
   os::Table<uint64_t> page_of_;      // of a frame
   std::vector<uint32_t> free_;
-  std::deque<Asked> asked_;   // the oldest first
+  std::deque<Asked> asked_;
   uint32_t frames_used_ = 0;  // once
   std::array<uint64_t, kMembersMax> news_read_{};
   std::array<uint64_t, kMembersMax> gap_since_ns_{};  // the next of them is not there; 0: it is

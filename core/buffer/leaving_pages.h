@@ -23,7 +23,7 @@ class LeavingPages {
   // among them, and one that has left already. Any thread, one at a time.
   const std::vector<uint64_t>& heard(const Board& board) {
     const uint64_t end = board.leaving_end.load(std::memory_order_acquire);
-    if (end - next_ > Board::kLeaving) next_ = end - Board::kLeaving;
+    next_ = std::clamp(next_, end - std::min<uint64_t>(end, Board::kLeaving), end);
     pages_.clear();
     for (; next_ < end; ++next_)
       pages_.push_back(board.leaving[next_ % Board::kLeaving].load(std::memory_order_relaxed));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <span>
 
@@ -115,7 +114,8 @@ std::atomic<uint64_t>& Marks::word(uint64_t page) const {
 int Marks::set(uint64_t first, uint64_t count, uint64_t* newly) {
   OC_CHECK(count != 0 && count <= kTogetherMax && first + count <= pages_);
   *newly = 0;
-  uint64_t written = 0;  // bits: pages that nobody had marked
+  std::atomic<uint64_t>& written_pages = member_.board().written_pages;
+  uint64_t counted = 0;  // bits: pages that nobody had marked
   for (;;) {
     uint64_t unmarked = 0;
     for (uint64_t i = 0; i < count; ++i) {
@@ -123,7 +123,10 @@ int Marks::set(uint64_t first, uint64_t count, uint64_t* newly) {
       if ((before & own_bit()) != 0) continue;
       ++unmarked;
       const uint64_t bit = uint64_t{1} << i;
-      written = (before & kWriters) == 0 ? written | bit : written & ~bit;
+      const bool is_first = (before & kWriters) == 0, was_counted = (counted & bit) != 0;
+      if (is_first && !was_counted) written_pages.fetch_add(1, std::memory_order_relaxed);
+      if (!is_first && was_counted) lower(written_pages, uint64_t{1});
+      counted = is_first ? counted | bit : counted & ~bit;
     }
     *newly = std::max(*newly, unmarked);
     // Perhaps a page of marks more, or two. Who counts reads this number first (Occupancy).
@@ -132,11 +135,7 @@ int Marks::set(uint64_t first, uint64_t count, uint64_t* newly) {
     bool are_all_own = true;
     for (uint64_t page = first; page < first + count; ++page)
       are_all_own = are_all_own && is_own(page);
-    if (!are_all_own) continue;
-    if (written != 0)
-      member_.board().written_pages.fetch_add(static_cast<uint64_t>(std::popcount(written)),
-                                              std::memory_order_relaxed);
-    return 0;
+    if (are_all_own) return 0;
   }
 }
 

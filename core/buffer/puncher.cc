@@ -64,9 +64,18 @@ class Turn {
 }  // namespace
 
 bool Puncher::must_stay(uint64_t page) const {
+  const bool is_any_written = member_.board().written_files.load(std::memory_order_seq_cst) != 0;
+  return (is_any_written && Marks::glance(member_, page) != 0) || is_in_hand(page);
+}
+
+bool Puncher::waits_for_store(uint64_t page) const {
+  return Marks::glance(member_, page) != 0 && !is_in_hand(page);
+}
+
+// Pinned, or just being read beside those who write.
+bool Puncher::is_in_hand(uint64_t page) const {
   const Board& board = member_.board();
   const bool is_any_written = board.written_files.load(std::memory_order_seq_cst) != 0;
-  if (is_any_written && Marks::glance(member_, page) != 0) return true;
   const uint32_t end = board.members_end.load(std::memory_order_seq_cst);
   for (uint32_t i = 0; i < end; ++i) {
     const MemberRecord& m = board.members[i];

@@ -22,10 +22,10 @@ namespace {
 
 constexpr uint64_t kPeriodNs = 100'000'000;
 constexpr uint64_t kPagesAtOnce = 1024;  // when pages are to leave
-// Sixteenths of the limit: where more than `much` is written by all together, those who have
-// written more than their part of `fair` store it, down to `little`, beside what is to leave; or
-// wait, above `most`. So an eighth of the limit is for other pages in any case. Who is alone stores
-// more of it ahead, many pages at once (Keeping::evict).
+// Sixteenths of what can hold pages that are not pinned: where more than `much` is written by all
+// together, those who have written more than their part of `fair` store it, down to `little`, beside
+// what is to leave; or wait, above `most`. So an eighth is for other pages, also while nothing can
+// be stored. Who is alone stores more ahead, many pages at once (Keeping::evict).
 struct Levels {
   uint64_t fair, little, much, most;
 };
@@ -92,7 +92,7 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
   const uint64_t start_ns = os::now_ns();
   for (;;) {
     begin_marking(writes, page);
-    if (is_any_stored(writes, run.first, run.end) || is_over_share(cache, Written::kMost))
+    if (is_any_stored(writes, run.first, run.end) || is_over_share(cache, Written::kMuch))
       run = {page, page + 1};
     uint64_t newly = 0;
     int result = marks.set(run.first, run.end - run.first, &newly);
@@ -115,22 +115,22 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
 
 // What is fair is divided among those who write, for each file that they do.
 bool SharedWriter::is_over_share(const PageCache& cache, Written written) const {
-  const uint64_t limit_pages = SharedFiller::limit_bytes(cache) / kPage;
+  const uint64_t limit_bytes = SharedFiller::limit_bytes(cache);
   const buffer::Board& board = cache.shared->buffer().member().board();
   const Levels& levels = board.members_end.load() == 1 ? kAlone : kTogether;
   const uint64_t sixteenths = written == Written::kMost   ? levels.most
                               : written == Written::kMuch ? levels.much
                                                           : levels.little;
-  const uint64_t pinned_pages = buffer::kept_by_members(board).pinned_bytes / kPage;
-  if (board.written_pages.load(std::memory_order_relaxed) <=
-      pinned_pages + limit_pages / 16 * sixteenths)
-    return false;
+  const buffer::Kept kept = buffer::kept_by_members(board);
+  const uint64_t taken_bytes = kept.private_bytes + kept.pinned_bytes + marks_bytes_.load();
+  const uint64_t pages = (limit_bytes - std::min(limit_bytes, taken_bytes)) / kPage;
+  if (board.written_pages.load(std::memory_order_relaxed) <= pages * sixteenths / 16) return false;
   const uint64_t writers =
       std::max({1u, SharedWriteBack::marks_of(cache).writers(), shares_.load()});
   // Pins have a limit of their own, and their pages do not become clean.
   const uint64_t own = cache.writes->own_pages.load(std::memory_order_relaxed),
                  pinned = cache.shared->buffer().member().record().pin_count.load();
-  return own > pinned + std::max<uint64_t>(16, limit_pages / 16 * levels.fair / writers);
+  return own > pinned + std::max<uint64_t>(2, pages * levels.fair / 16 / writers);
 }
 
 // Pages that are written cannot leave: there is room for others in any case.
@@ -189,6 +189,7 @@ void SharedWriter::run() {
     const uint32_t now = requests.load(std::memory_order_seq_cst);
     const bool is_asked = now != heard;
     shares_.store(Marks::writers_of_all(buffer_->member().board()));
+    marks_bytes_.store(buffer_->member().occupancy().marks_bytes());
     heard = now;
     const std::vector<uint64_t>& leaving = leaving_.heard(buffer_->member().board());
     bool is_any_stored = false;
@@ -200,8 +201,7 @@ void SharedWriter::run() {
         cache = caches_[i];
         at_work_on_.store(cache, std::memory_order_seq_cst);
       }
-      // Who asked without saying for what needs any page.
-      is_any_stored = pass(*cache, leaving, is_asked && leaving.empty()) || is_any_stored;
+      is_any_stored = pass(*cache, leaving, is_asked) || is_any_stored;
       at_work_on_.store(nullptr, std::memory_order_seq_cst);
     }
     if (is_any_stored) buffer_->room().ring();
@@ -232,13 +232,12 @@ int SharedWriter::store_adopted(PageCache& cache) {
 }
 
 // Of the pages of the buffer, which are in order, those of this cache that this process has
-// written. Returns whether there are any.
-bool SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> leaving) {
+// written.
+void SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> leaving) {
   OC_ASSERT(std::is_sorted(leaving.begin(), leaving.end()));
   const Marks& marks = SharedWriteBack::marks_of(cache);
   const uint64_t base = cache.shared->first_frame_page(), run_pages = write_back_.run_pages_max();
-  uint64_t group = 0, group_end = 0;
-  bool is_any = false;
+  uint64_t group = 0, group_end = 0, cleaned_before = write_back_.cleaned();
   auto at = std::lower_bound(leaving.begin(), leaving.end(), base);
   const auto end = std::lower_bound(at, leaving.end(), base + cache.page_count());
   const auto can_go = [&](uint64_t page) {
@@ -254,12 +253,13 @@ bool SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> lea
     bool is_skipped = false;
     const int error = write_back_.store_run(cache, first, stop, Whose::kOwn, &is_skipped);
     if (error != 0) cache.write_failures.note_unreported({-error, first * kPage, kPage, false});
-    is_any = true;
+    if (write_back_.cleaned() - cleaned_before < kCleanedTogether) continue;
+    cleaned_before = write_back_.cleaned();
+    buffer_->room().ring();  // somebody is waiting for them
   }
-  return is_any;
 }
 
-// Returns whether something was stored.
+// Returns whether something has become clean.
 bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, bool is_asked) {
   SharedWrites& writes = *cache.writes;
   const uint64_t pages = cache.page_count();
@@ -268,8 +268,11 @@ bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, boo
   const auto may_go_on = [&] {
     return writes.flushes.load() == 0 || is_over_share(cache, Written::kMost);
   };
-  bool is_wanted = is_asked || (may_go_on() && is_over_share(cache, Written::kMuch));
-  bool is_any = store_leaving(cache, leaving) || has_adopted;
+  // Who is alone is asked without being told for which pages.
+  const bool is_alone = buffer_->member().board().members_end.load() == 1;
+  bool is_wanted = (is_asked && is_alone) || (may_go_on() && is_over_share(cache, Written::kMuch));
+  const uint64_t cleaned_before = write_back_.cleaned();
+  store_leaving(cache, leaving);
   for (int rounds = 0; is_wanted && rounds < 16 && is_ending_.load() == 0; ++rounds) {
     uint64_t next = 0;
     const int error =
@@ -277,10 +280,9 @@ bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, boo
     if (error != 0)
       cache.write_failures.note_unreported({-error, writes.next_page * kPage, kPage, false});
     writes.next_page = next >= pages ? 0 : next;
-    is_any = true;
     is_wanted = error == 0 && may_go_on() && is_over_share(cache, Written::kLittle);
   }
-  if (!is_any) return false;
+  if (!has_adopted && write_back_.cleaned() == cleaned_before) return false;
   note_cleaned(writes, kCleanedTogether);
   free_marks(cache);
   return true;

@@ -53,7 +53,7 @@ class SharedWriter {
 
   void run();
   bool pass(PageCache& cache, std::span<const uint64_t> leaving, bool is_asked);
-  bool store_leaving(PageCache& cache, std::span<const uint64_t> leaving);
+  void store_leaving(PageCache& cache, std::span<const uint64_t> leaving);
   bool is_any_over_share();
   // How much of the limit is written: more than which?
   enum class Written : uint8_t { kLittle, kMuch, kMost };
@@ -68,6 +68,7 @@ class SharedWriter {
   std::vector<PageCache*> caches_;               // with the lock
   std::atomic<PageCache*> at_work_on_{nullptr};  // the thread
   std::atomic<uint32_t> shares_{1};              // writers of all files, some time ago
+  std::atomic<uint64_t> marks_bytes_{0};         // likewise: of the marks themselves
   std::atomic<uint32_t> is_ending_{0};
   buffer::Buffer* buffer_ = nullptr;  // of all of them
   std::thread thread_;

@@ -77,6 +77,33 @@ TEST_F(MarksOf, PagesAreCountedOnceWhoeverMarksThem) {
   two->close(false);
 }
 
+// A member stands still while it takes pages out: who marks one of them gives up waiting, and its
+// mark stays.
+TEST_F(MarksOf, PagesThatCouldNotBeMarkedInTimeAreCountedAsMarked) {
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
+  std::atomic<uint32_t>& arrived = job_.shared().arrived;
+  const pid_t other = job_.begin([&] {
+    const auto joined = Buffer::join("b", kLimit).value();
+    MemberRecord& record = joined->member().record();
+    record.punched_first.store(file_->first_frame_page());
+    record.punched_end.store(file_->first_frame_page() + kPages);
+    record.punching.fetch_add(1);
+    arrived.store(1);
+    return ::raise(SIGSTOP);
+  });
+  while (arrived.load() == 0) os::yield();
+  uint64_t newly = 0;
+  EXPECT_EQ(file_->marks()->set(10, 4, &newly), -ETIMEDOUT);
+  EXPECT_EQ(written(), 4u);
+  EXPECT_EQ(marked(), 4u);
+  ::kill(other, SIGKILL);
+  EXPECT_EQ(job_.end(other), -SIGKILL);
+  ASSERT_EQ(file_->marks()->set(10, 4, &newly), 0);
+  EXPECT_EQ(written(), 4u);
+  file_->marks()->drop_all();
+  EXPECT_EQ(written(), 0u);
+}
+
 TEST_F(MarksOf, MarksThatNobodyStoresAreNoLongerCountedWhenTheFileIsForgotten) {
   uint64_t newly = 0;
   ASSERT_EQ(file_->marks()->set(3, 5, &newly), 0);
