@@ -23,9 +23,9 @@ namespace {
 constexpr uint64_t kPeriodNs = 100'000'000;
 constexpr uint64_t kPagesAtOnce = 1024;  // when pages are to leave
 // Sixteenths of what can hold pages that are not pinned: where more than `much` is written by all
-// together, those who have written more than their part of `fair` store it, down to `little`, beside
-// what is to leave; or wait, above `most`. So an eighth is for other pages, also while nothing can
-// be stored. Who is alone stores more ahead, many pages at once (Keeping::evict).
+// together, those who have written more than their part of `fair` store it, down to `little`,
+// beside what is to leave; or wait, above `most`. So an eighth is for other pages, also while
+// nothing can be stored. Who is alone stores more ahead, many pages at once (Keeping::evict).
 struct Levels {
   uint64_t fair, little, much, most;
 };
