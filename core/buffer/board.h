@@ -76,6 +76,7 @@ struct MemberRecord {
   std::atomic<uint32_t> has_lost_news;
   // Pages that must stay: page + 1 in the upper 48 bits, how often below; 0: none.
   std::atomic<uint32_t> pin_count;
+  std::atomic<uint32_t> pinned_written;  // of these pages, that it has marked; some time ago
   alignas(64) std::array<std::atomic<uint64_t>, kPinSets * kPinWays> pins;
   std::array<std::atomic<uint64_t>, kNews> news;
   // Runs of pages that it is just reading from a file; 0: none. As News has them.
@@ -167,6 +168,7 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free);
 // cleared.
 struct Kept {
   uint64_t private_bytes = 0, pinned_bytes = 0;
+  uint64_t pinned_written_pages = 0;
 };
 inline Kept kept_by_members(const Board& board) {
   Kept kept;
@@ -175,6 +177,7 @@ inline Kept kept_by_members(const Board& board) {
   for (uint32_t i = 0; i < end; ++i) {
     kept.private_bytes += board.members[i].private_bytes.load();
     kept.pinned_bytes += board.members[i].pin_count.load(std::memory_order_seq_cst) * kPage;
+    kept.pinned_written_pages += board.members[i].pinned_written.load();
   }
   return kept;
 }

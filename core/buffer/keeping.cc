@@ -322,15 +322,16 @@ size_t Keeping::evict(size_t most) {
   for (size_t i = 0; i < count; ++i) {
     if (is_freed[i]) continue;
     const uint64_t page = page_of_[static_cast<uint32_t>(chosen[i])];
-    if (is_to_ask && !is_alone && asked_.size() < kAskedMax && puncher_.waits_for_store(page)) {
+    const bool is_told = is_to_ask && puncher_.waits_for_store(page);
+    told += is_told ? 1 : 0;
+    if (is_told && !is_alone && asked_.size() < kAskedMax) {
       LeavingPages::tell(board, page);
       asked_.push_back({chosen[i], now_ns});
-      ++told;
     } else {
       policy_->put_back(chosen[i]);
     }
   }
-  if (told != 0 || (is_to_ask && is_alone)) ask_writers();
+  if (told != 0) ask_writers();
   return freed + freed_asked;
 }
 

@@ -44,7 +44,8 @@ class Keeping {
   // To look at all memory costs a system call for every stretch of pages: so long between two, if
   // there are other pages that can leave.
   static constexpr uint64_t kLookNs = 1'000'000'000;
-  // A victim that is written waits so long for those who store it, and so many do.
+  // A victim that is written waits so long for those who store it, while room is needed, and so
+  // many do.
   static constexpr uint64_t kAskedNs = 20'000'000;
   static constexpr size_t kAskedMax = Board::kLeaving / 2;
   struct Asked {

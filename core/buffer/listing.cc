@@ -126,7 +126,8 @@ Status resize_buffer(const std::string& name, uint64_t limit_bytes) {
   if (board == nullptr)
     return Error{ENOENT,
                  attempt + ": nobody is in it (`outcore buffers ls` lists those there are)"};
-  const auto [beside, pinned] = buffer::kept_by_members(*board);
+  const buffer::Kept kept = buffer::kept_by_members(*board);
+  const uint64_t beside = kept.private_bytes, pinned = kept.pinned_bytes;
   if (pinned > (limit_bytes - std::min(limit_bytes, beside)) / 2)
     return Error{EBUSY, attempt + " to " + base::format_bytes(limit_bytes) + ": " +
                             base::format_bytes(pinned) + " of it are pinned; unpin some first"};

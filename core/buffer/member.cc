@@ -306,6 +306,7 @@ void Member::clear(uint32_t member) const {
   m.private_bytes.store(0);
   for (std::atomic<uint64_t>& pin : m.pins) pin.store(0);
   m.pin_count.store(0);
+  m.pinned_written.store(0);
   for (std::atomic<uint64_t>& fill : m.fills) fill.store(0);
   if (m.punching.load() % 2 != 0) m.punching.fetch_add(1);
   for (FileRecord& file : board_->files) {

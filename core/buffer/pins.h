@@ -20,7 +20,18 @@ class Pins {
   // limit is for those who pin nothing. False: too many. Each add() uses one up.
   bool reserve(uint64_t pages);
   void unreserve(uint64_t pages);  // that were reserved and not added
-  void drop(uint64_t page);        // REQUIRES: it is pinned
+  // Pages of [first, end) that the member has pinned and `is_counted` says yes to.
+  template <typename IsCounted>
+  static uint64_t count(const MemberRecord& member, uint64_t first, uint64_t end,
+                        const IsCounted& is_counted) {
+    uint64_t pages = 0;
+    for (const std::atomic<uint64_t>& pin : member.pins)
+      if (const uint64_t word = pin.load(); word != 0)
+        if (const uint64_t page = (word >> 16) - 1; page >= first && page < end)
+          pages += is_counted(page) ? 1 : 0;
+    return pages;
+  }
+  void drop(uint64_t page);  // REQUIRES: it is pinned
   // Of these pages, whatever of them is pinned: their file goes.
   void drop_all(uint64_t first_page, uint64_t count);
   bool has(uint64_t page) const { return has(member_.record(), page); }

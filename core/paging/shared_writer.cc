@@ -22,14 +22,16 @@ namespace {
 
 constexpr uint64_t kPeriodNs = 100'000'000;
 constexpr uint64_t kPagesAtOnce = 1024;  // when pages are to leave
-// Sixteenths of what can hold pages that are not pinned: where more than `much` is written by all
-// together, those who have written more than their part of `fair` store it, down to `little`,
+// Of what can hold pages that are not pinned, so many 32nds. Where more than `much` is written by
+// all together, those who have written more than their part of `fair` store it, down to `little`,
 // beside what is to leave; or wait, above `most`. So an eighth is for other pages, also while
-// nothing can be stored. Who is alone stores more ahead, many pages at once (Keeping::evict).
+// nothing can be stored. Above `nearly` writes let in one page each. Who is alone stores more
+// ahead, many pages at once (Keeping::evict).
 struct Levels {
-  uint64_t fair, little, much, most;
+  uint64_t fair, little, much, nearly, most;
 };
-constexpr Levels kAlone{3, 3, 4, 8}, kTogether{3, 9, 10, 11};
+constexpr Levels kAlone{6, 6, 8, 14, 16}, kTogether{6, 18, 20, 21, 22};
+constexpr uint64_t kCountNs = 20'000'000;  // between two times that pins are looked at
 constexpr uint64_t kOfMarks = 64;  // one part of the limit in so many, above which marks are freed
 
 Error not_stored(const PageCache& cache, int code, uint64_t page) {
@@ -75,6 +77,8 @@ void SharedWriter::remove(PageCache* cache) {
     std::erase(caches_, cache);
   }
   while (at_work_on_.load(std::memory_order_seq_cst) == cache) os::yield();
+  buffer::lower(cache->shared->buffer().member().record().pinned_written,
+                static_cast<uint32_t>(cache->writes->own_pinned.exchange(0)));
   Marks& marks = SharedWriteBack::marks_of(*cache);
   if (!marks.has_any_own()) return;  // the lock is for little
   // Who begins to write now may leave pages to this process, as long as it has marked them.
@@ -92,7 +96,7 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
   const uint64_t start_ns = os::now_ns();
   for (;;) {
     begin_marking(writes, page);
-    if (is_any_stored(writes, run.first, run.end) || is_over_share(cache, Written::kMuch))
+    if (is_any_stored(writes, run.first, run.end) || is_above(cache, Written::kNearlyMost))
       run = {page, page + 1};
     uint64_t newly = 0;
     int result = marks.set(run.first, run.end - run.first, &newly);
@@ -113,24 +117,31 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
   }
 }
 
-// What is fair is divided among those who write, for each file that they do.
-bool SharedWriter::is_over_share(const PageCache& cache, Written written) const {
+bool SharedWriter::is_above(const PageCache& cache, Written written, uint64_t* fair_pages) const {
   const uint64_t limit_bytes = SharedFiller::limit_bytes(cache);
   const buffer::Board& board = cache.shared->buffer().member().board();
   const Levels& levels = board.members_end.load() == 1 ? kAlone : kTogether;
-  const uint64_t sixteenths = written == Written::kMost   ? levels.most
-                              : written == Written::kMuch ? levels.much
-                                                          : levels.little;
+  const uint64_t level = written == Written::kLittle       ? levels.little
+                         : written == Written::kMuch       ? levels.much
+                         : written == Written::kNearlyMost ? levels.nearly
+                                                           : levels.most;
   const buffer::Kept kept = buffer::kept_by_members(board);
   const uint64_t taken_bytes = kept.private_bytes + kept.pinned_bytes + marks_bytes_.load();
   const uint64_t pages = (limit_bytes - std::min(limit_bytes, taken_bytes)) / kPage;
-  if (board.written_pages.load(std::memory_order_relaxed) <= pages * sixteenths / 16) return false;
+  if (fair_pages != nullptr) *fair_pages = pages * levels.fair / 32;
+  const uint64_t marked = board.written_pages.load(std::memory_order_relaxed);
+  return marked > kept.pinned_written_pages + pages * level / 32;
+}
+
+// What is fair is divided among those who write, for each file that they do.
+bool SharedWriter::is_over_share(const PageCache& cache, Written written) const {
+  uint64_t fair_pages = 0;
+  if (!is_above(cache, written, &fair_pages)) return false;
   const uint64_t writers =
       std::max({1u, SharedWriteBack::marks_of(cache).writers(), shares_.load()});
-  // Pins have a limit of their own, and their pages do not become clean.
-  const uint64_t own = cache.writes->own_pages.load(std::memory_order_relaxed),
-                 pinned = cache.shared->buffer().member().record().pin_count.load();
-  return own > pinned + std::max<uint64_t>(2, pages * levels.fair / 16 / writers);
+  const SharedWrites& writes = *cache.writes;
+  return writes.own_pages.load(std::memory_order_relaxed) >
+         writes.own_pinned.load() + std::max<uint64_t>(2, fair_pages / writers);
 }
 
 // Pages that are written cannot leave: there is room for others in any case.
@@ -231,6 +242,24 @@ int SharedWriter::store_adopted(PageCache& cache) {
   return 0;
 }
 
+void SharedWriter::count_pinned(PageCache& cache) {
+  SharedWrites& writes = *cache.writes;
+  const buffer::Member& member = cache.shared->buffer().member();
+  const uint64_t before = writes.own_pinned.load(), now_ns = os::now_ns();
+  const bool is_any = member.record().pin_count.load() != 0;
+  if ((!is_any && before == 0) || now_ns - writes.pins_counted_ns < kCountNs) return;
+  writes.pins_counted_ns = now_ns;
+  const uint64_t first = cache.shared->first_frame_page();
+  const uint64_t own_bits = SharedWriteBack::marks_of(cache).own_bits();
+  const auto is_own = [&](uint64_t page) { return (Marks::glance(member, page) & own_bits) != 0; };
+  const uint64_t pinned =
+      is_any ? buffer::Pins::count(member.record(), first, first + cache.page_count(), is_own) : 0;
+  writes.own_pinned.store(pinned);
+  std::atomic<uint32_t>& all_pinned = cache.shared->buffer().member().record().pinned_written;
+  if (pinned >= before) all_pinned.fetch_add(static_cast<uint32_t>(pinned - before));
+  if (pinned < before) buffer::lower(all_pinned, static_cast<uint32_t>(before - pinned));
+}
+
 // Of the pages of the buffer, which are in order, those of this cache that this process has
 // written.
 void SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> leaving) {
@@ -263,15 +292,16 @@ void SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> lea
 bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, bool is_asked) {
   SharedWrites& writes = *cache.writes;
   const uint64_t pages = cache.page_count();
-  const bool has_adopted = SharedWriteBack::marks_of(cache).adopt();
-  if (has_adopted) static_cast<void>(store_adopted(cache));
+  count_pinned(cache);
+  const uint64_t cleaned_before = write_back_.cleaned();
+  const bool has_stored_adopted =
+      SharedWriteBack::marks_of(cache).adopt() && store_adopted(cache) == 0;
   const auto may_go_on = [&] {
     return writes.flushes.load() == 0 || is_over_share(cache, Written::kMost);
   };
   // Who is alone is asked without being told for which pages.
   const bool is_alone = buffer_->member().board().members_end.load() == 1;
   bool is_wanted = (is_asked && is_alone) || (may_go_on() && is_over_share(cache, Written::kMuch));
-  const uint64_t cleaned_before = write_back_.cleaned();
   store_leaving(cache, leaving);
   for (int rounds = 0; is_wanted && rounds < 16 && is_ending_.load() == 0; ++rounds) {
     uint64_t next = 0;
@@ -282,7 +312,7 @@ bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, boo
     writes.next_page = next >= pages ? 0 : next;
     is_wanted = error == 0 && may_go_on() && is_over_share(cache, Written::kLittle);
   }
-  if (!has_adopted && write_back_.cleaned() == cleaned_before) return false;
+  if (!has_stored_adopted && write_back_.cleaned() == cleaned_before) return false;
   note_cleaned(writes, kCleanedTogether);
   free_marks(cache);
   return true;

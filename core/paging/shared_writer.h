@@ -53,10 +53,13 @@ class SharedWriter {
 
   void run();
   bool pass(PageCache& cache, std::span<const uint64_t> leaving, bool is_asked);
+  void count_pinned(PageCache& cache);
   void store_leaving(PageCache& cache, std::span<const uint64_t> leaving);
   bool is_any_over_share();
-  // How much of the limit is written: more than which?
-  enum class Written : uint8_t { kLittle, kMuch, kMost };
+  // How much of what can hold pages is written, by all together: more than which?
+  enum class Written : uint8_t { kLittle, kMuch, kNearlyMost, kMost };
+  bool is_above(const PageCache& cache, Written written, uint64_t* fair_pages = nullptr) const;
+  // Likewise, and this process has written more than its part.
   bool is_over_share(const PageCache& cache, Written written) const;
   int wait_for_share(PageCache& cache);
   void free_marks(PageCache& cache);

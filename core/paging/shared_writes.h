@@ -21,9 +21,12 @@ struct SharedWrites {
   std::atomic<uint32_t> cleaned{0}, share_waiters{0};
   std::atomic<int> last_error{0};    // -errno of the last store that failed; 0: it did not
   std::atomic<uint32_t> flushes{0};  // calls that store everything just now
-  os::Lock views;                    // while views go, or are protected
-  uint64_t next_page = 0;            // where the thread goes on
-  TouchRuns read, written;           // of pages that are in memory
+  // Of these, that are pinned, and do not become clean; and when they were counted.
+  std::atomic<uint64_t> own_pinned{0};
+  uint64_t pins_counted_ns = 0;  // the thread that stores
+  os::Lock views;                // while views go, or are protected
+  uint64_t next_page = 0;        // where the thread goes on
+  TouchRuns read, written;       // of pages that are in memory
 };
 
 // The run that this thread stores, alone in the process, for the length of a scope.

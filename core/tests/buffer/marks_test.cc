@@ -81,17 +81,17 @@ TEST_F(MarksOf, PagesAreCountedOnceWhoeverMarksThem) {
 // mark stays.
 TEST_F(MarksOf, PagesThatCouldNotBeMarkedInTimeAreCountedAsMarked) {
   OUTCORE_NEEDS_THREADS_IN_CHILD();
-  std::atomic<uint32_t>& arrived = job_.shared().arrived;
   const pid_t other = job_.begin([&] {
     const auto joined = Buffer::join("b", kLimit).value();
     MemberRecord& record = joined->member().record();
     record.punched_first.store(file_->first_frame_page());
     record.punched_end.store(file_->first_frame_page() + kPages);
     record.punching.fetch_add(1);
-    arrived.store(1);
     return ::raise(SIGSTOP);
   });
-  while (arrived.load() == 0) os::yield();
+  int status = 0;
+  ASSERT_EQ(::waitpid(other, &status, WUNTRACED), other);
+  ASSERT_TRUE(WIFSTOPPED(status));
   uint64_t newly = 0;
   EXPECT_EQ(file_->marks()->set(10, 4, &newly), -ETIMEDOUT);
   EXPECT_EQ(written(), 4u);

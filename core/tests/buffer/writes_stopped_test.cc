@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include "core/buffer/buffer.h"
+#include "core/os/wait.h"
 #include "core/tests/buffer/cells.h"
 #include "core/tests/buffer/writes.h"
 
@@ -14,6 +15,15 @@ using namespace of_job;
 
 class WritesStopped : public of_job::Writes {
  protected:
+  // Until the word is there, or the process has ended without it. Others have the processors.
+  static void wait_for_child(std::atomic<uint32_t>& word, uint32_t least, pid_t child) {
+    siginfo_t ended{};
+    while (word.load() < least && ended.si_pid == 0) {
+      ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT);
+      os::wait_between_processes(&word, word.load(), 1'000'000);
+    }
+    EXPECT_GE(word.load(), least);
+  }
   // A writer that has written as much as it may is stopped; `holds`: another member has half of the
   // limit for itself. Who reads goes on, and whoever writes, too.
   static void expect_room_beside_a_stopped_writer(bool holds) {
@@ -25,10 +35,11 @@ class WritesStopped : public of_job::Writes {
       if (!joined || (holds && !joined.value()->acquire_private(kLimit / 2, 1'000'000'000)))
         return kNoRuntime;
       shared.gate.store(1);
-      wait_for(shared.gate, 3);
+      while (shared.gate.load() < 3)
+        os::wait_between_processes(&shared.gate, shared.gate.load(), 1'000'000);
       return 0;
     });
-    wait_for(shared.gate, 1);
+    wait_for_child(shared.gate, 1, holder);
     const auto read_and_write = [&](Runtime&, Region& region) {
       shared.arrived.store(1);
       wait_for(shared.gate, 2);
@@ -43,7 +54,7 @@ class WritesStopped : public of_job::Writes {
       return 0;
     };
     const pid_t other = begin(job, Access::kReadWrite, read_and_write);
-    wait_for(shared.arrived, 1);  // who is stopped may have the lock of files
+    wait_for_child(shared.arrived, 1, other);  // who is stopped may have the lock of files
     const pid_t writer = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
       for (uint64_t page = 0; page < kWritten; ++page) cells(region)[page * 512].store(page);
       ::raise(SIGSTOP);
@@ -55,11 +66,7 @@ class WritesStopped : public of_job::Writes {
     EXPECT_EQ(::waitpid(writer, &status, WUNTRACED), writer);
     EXPECT_TRUE(WIFSTOPPED(status));
     shared.gate.store(2);
-    siginfo_t ended{};  // it fails without having got that far
-    while (shared.is_over.load() == 0 && ended.si_pid == 0) {
-      ::waitid(P_PID, static_cast<id_t>(other), &ended, WEXITED | WNOHANG | WNOWAIT);
-      ::sched_yield();
-    }
+    wait_for_child(shared.is_over, 1, other);
     ::kill(writer, SIGCONT);
     shared.is_over.store(2);
     EXPECT_EQ(job.end(other), 0);
