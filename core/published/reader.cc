@@ -86,8 +86,10 @@ class Copy {
     if (error != 0) return;
     kind = kind_for(inside == kAnyProcess ? layout->process.load() : inside);
     if (kind != Kind::kOurs) return;
-    constexpr int kCopiesMax = 100, kLooksMax = 10'000;  // it may be stopped amid a move
-    for (int copies = 0, looks = 0; copies < kCopiesMax && !is_of_one_moment; ++copies) {
+    // It may be stopped amid a move; and where the processors are busy, moves come between often.
+    constexpr int kCopiesMax = 1000, kLooksMax = 10'000;
+    for (int copies = 0, looks = 0;
+         copies < kCopiesMax && !is_of_one_moment && (copies == 0 || looks < kLooksMax); ++copies) {
       uint32_t moves = 1;
       for (; moves % 2 == 1 && looks < kLooksMax; ++looks) {
         if (looks != 0) ::sched_yield();
