@@ -21,8 +21,10 @@ export CCACHE_BASEDIR=$source_dir CCACHE_NOHASHDIR=1
 export CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 test_seconds_max=${TEST_SECONDS_MAX:-300}
 
-default_stages=(tools gcc clang checked tsan unprivileged programs python docs install)
-waiting_stages=(programs python docs install) # a row beside those behind clang
+first_stages=(tools gcc clang)
+computing_stages=(checked tsan unprivileged)
+waiting_stages=(programs python docs install) # a row beside those that compute
+default_stages=("${first_stages[@]}" "${computing_stages[@]}" "${waiting_stages[@]}")
 # By name: with these, two cores would take longer than a commit may wait.
 all_stages=("${default_stages[@]}" all changed asan masked tidy tsan-all qemu wheel deb)
 
@@ -300,14 +302,14 @@ status=0
 if (($#)); then
   run_row "${stages[@]}" || status=1
 else
-  run_row tools gcc clang || status=1
+  run_row "${first_stages[@]}" || status=1
   printf '\n== beside the next stages: %s\n' "${waiting_stages[*]}"
   set -m # a group of its own, which ends with us
   run_row_beside "${waiting_stages[@]}" </dev/null &
   beside=$!
   set +m
   trap 'kill -TERM -- "-$beside" 2>/dev/null; exit 130' INT TERM
-  run_row checked tsan unprivileged || status=1
+  run_row "${computing_stages[@]}" || status=1
   wait "$beside" || status=1
 fi
 
