@@ -161,6 +161,9 @@ struct Board {
   alignas(64) std::array<std::atomic<uint64_t>, kClaims> claims;
   std::array<FileRecord, kFilesMax> files;
   std::array<MemberRecord, kMembersMax> members;
+
+  // There never was a second member, whatever became of it.
+  bool never_had_company() const { return members_end.load() == 1; }
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

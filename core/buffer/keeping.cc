@@ -315,7 +315,7 @@ size_t Keeping::evict(size_t most) {
   Board& board = member_.board();
   // A few that stay do no harm, and are not worth waking everybody. Who has always been alone
   // stores enough ahead, many pages at once: each of its own takes the other processors' time, too.
-  const bool is_alone = board.members_end.load() == 1;
+  const bool is_alone = board.never_had_company();
   const bool is_to_ask = 2 * freed < count && board.written_files.load() != 0;
   size_t told = 0;
   const uint64_t now_ns = os::now_ns();

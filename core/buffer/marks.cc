@@ -209,14 +209,13 @@ bool Marks::adopt() {
 // What they were storing nobody stores now: also to those who see the writer that has taken them
 // on.
 void Marks::clear_storing(uint64_t slots) {
-  uint64_t first = 0, end = 0;
-  for (uint64_t from = 0; next_group(from, &first, &end); from = end)
-    for (uint64_t page = first; page < end; ++page) {
-      uint64_t seen = word(page).load(std::memory_order_seq_cst);
-      while (seen >> kStoringShift != 0 && (slots >> ((seen >> kStoringShift) - 1) & 1) != 0 &&
-             !word(page).compare_exchange_weak(seen, seen & kWriters)) {
-      }
+  any_word([slots](std::atomic<uint64_t>& word) {
+    uint64_t seen = word.load(std::memory_order_seq_cst);
+    while (seen >> kStoringShift != 0 && (slots >> ((seen >> kStoringShift) - 1) & 1) != 0 &&
+           !word.compare_exchange_weak(seen, seen & kWriters)) {
     }
+    return false;
+  });
 }
 
 uint32_t Marks::writers() const { return writers_of(file_); }
@@ -231,16 +230,16 @@ uint32_t Marks::writers_of_all(const Board& board) {
 
 uint64_t Marks::begin_to_forget() {
   const uint64_t adopted = adopted_.load();
-  uint64_t first = 0, end = 0;
-  for (uint64_t from = 0; next_group(from, &first, &end); from = end)
-    for (uint64_t page = first; page < end; ++page) {
-      uint64_t seen = word(page).load(std::memory_order_seq_cst);
-      if ((seen & adopted) != 0) return 0;
-      // They were storing what others wrote: whoever gets their number must not seem to.
-      for (uint64_t by = seen >> kStoringShift; by != 0 && (adopted >> (by - 1) & 1) != 0;
-           by = seen >> kStoringShift)
-        if (word(page).compare_exchange_strong(seen, seen & kWriters)) break;
-    }
+  const bool has_some_left = any_word([adopted](std::atomic<uint64_t>& word) {
+    uint64_t seen = word.load(std::memory_order_seq_cst);
+    if ((seen & adopted) != 0) return true;
+    // They were storing what others wrote: whoever gets their number must not seem to.
+    for (uint64_t by = seen >> kStoringShift; by != 0 && (adopted >> (by - 1) & 1) != 0;
+         by = seen >> kStoringShift)
+      if (word.compare_exchange_strong(seen, seen & kWriters)) break;
+    return false;
+  });
+  if (has_some_left) return 0;
   adopted_.fetch_and(~adopted);
   return adopted;
 }
@@ -251,11 +250,11 @@ void Marks::forget(uint64_t adopted) {
 }
 
 void Marks::drop_all() {
-  uint64_t first = 0, end = 0;
-  for (uint64_t from = 0; next_group(from, &first, &end); from = end)
-    for (uint64_t page = first; page < end; ++page)
-      if ((word(page).fetch_and(~own_bit(), std::memory_order_seq_cst) & kWriters) == own_bit())
-        lower(member_.board().written_pages, uint64_t{1});
+  any_word([this](std::atomic<uint64_t>& word) {
+    if ((word.fetch_and(~own_bit(), std::memory_order_seq_cst) & kWriters) == own_bit())
+      lower(member_.board().written_pages, uint64_t{1});
+    return false;
+  });
 }
 
 bool Marks::has_writer(const Member& member, const FileRecord& file) {
@@ -289,11 +288,8 @@ bool Marks::leave_to_others(bool must) {
 }
 
 bool Marks::has_any_own() const {
-  uint64_t first = 0, end = 0;
-  for (uint64_t from = 0; next_group(from, &first, &end); from = end)
-    for (uint64_t page = first; page < end; ++page)
-      if (is_own(page)) return true;
-  return false;
+  return any_word(
+      [this](const std::atomic<uint64_t>& word) { return (word.load() & own_bit()) != 0; });
 }
 
 uint64_t Marks::glance(const Member& member, uint64_t frame_page) {

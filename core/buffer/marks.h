@@ -114,6 +114,15 @@ class Marks {
   Marks(Member& member, FileRecord& file, uint32_t slot)
       : member_(member), file_(file), pages_(file.pages), slot_(slot) {}
   std::atomic<uint64_t>& word(uint64_t page) const;
+  // Calls is_it(word) for each that has memory, until one says yes; returns whether one did.
+  template <typename IsIt>
+  bool any_word(const IsIt& is_it) const {
+    uint64_t first = 0, end = 0;
+    for (uint64_t from = 0; next_group(from, &first, &end); from = end)
+      for (uint64_t page = first; page < end; ++page)
+        if (is_it(word(page))) return true;
+    return false;
+  }
   uint64_t own_bit() const { return uint64_t{1} << slot_; }
   // Who stores it has ended.
   bool is_stale(uint64_t storing) const;

@@ -91,7 +91,7 @@ size_t Puncher::punch(std::span<const uint64_t> pages, std::span<bool> is_freed)
   std::fill_n(is_freed.begin(), pages.size(), false);
   const Turn turn(is_busy_);
   if (!member_.has_frames() || !turn.is_ours()) return 0;
-  const bool is_alone = member_.board().members_end.load() == 1;
+  const bool is_alone = member_.board().never_had_company();
   const size_t together = is_alone ? kPagesMax : kHolesTogether;
   size_t freed = 0;
   for (size_t begin = 0; begin < pages.size();) {

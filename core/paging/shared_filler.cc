@@ -72,7 +72,7 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
   OC_CHECK(wanted.end - wanted.first <= kPagesMax);
   // One page whose touch has just failed: that another thread has brought it in since is rare, and
   // harms nothing. Other processes that read the same do so more often.
-  const bool is_alone = cache.shared->buffer().member().board().members_end.load() == 1;
+  const bool is_alone = cache.shared->buffer().member().board().never_had_company();
   if (wanted.was_absent && is_alone && wanted.end - wanted.first == 1)
     return {wanted.page, wanted.end, {1}, 1};
   unsigned char present[kPagesMax] = {};

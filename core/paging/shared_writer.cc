@@ -120,7 +120,7 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
 bool SharedWriter::is_above(const PageCache& cache, Written written, uint64_t* fair_pages) const {
   const uint64_t limit_bytes = SharedFiller::limit_bytes(cache);
   const buffer::Board& board = cache.shared->buffer().member().board();
-  const Levels& levels = board.members_end.load() == 1 ? kAlone : kTogether;
+  const Levels& levels = board.never_had_company() ? kAlone : kTogether;
   const uint64_t level = written == Written::kLittle       ? levels.little
                          : written == Written::kMuch       ? levels.much
                          : written == Written::kNearlyMost ? levels.nearly
@@ -300,7 +300,7 @@ bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, boo
     return writes.flushes.load() == 0 || is_over_share(cache, Written::kMost);
   };
   // Who is alone is asked without being told for which pages.
-  const bool is_alone = buffer_->member().board().members_end.load() == 1;
+  const bool is_alone = buffer_->member().board().never_had_company();
   bool is_wanted = (is_asked && is_alone) || (may_go_on() && is_over_share(cache, Written::kMuch));
   store_leaving(cache, leaving);
   for (int rounds = 0; is_wanted && rounds < 16 && is_ending_.load() == 0; ++rounds) {
