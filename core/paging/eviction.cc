@@ -336,11 +336,11 @@ uint64_t Eviction::free() {
       });
       forget(victim.frame);
       if (word_of(victim).load().has(PageValue::kZeroed)) cache.zeroed_pages.fetch_sub(1);
-      word_of(victim).update([](PageValue) { return PageValue(); });
       const uint64_t resident =
           cache.resident_bytes.fetch_sub(cache.page_bytes, std::memory_order_relaxed);
-      cache.note_eviction(victim.page);
       OC_CHECK(resident >= cache.page_bytes);
+      cache.note_eviction(victim.page);
+      word_of(victim).update([](PageValue) { return PageValue(); });
       frames_.free_frame(victim.frame);
       freed += cache.page_bytes;
     }

@@ -180,7 +180,8 @@ struct PageCache {
     if (ChangeLog* log = changes.load(std::memory_order_acquire); log != nullptr)
       log->note(offset, size_bytes);
   }
-  // The page leaves, having been in memory.
+  // The page leaves, having been in memory. Before its word says so: whoever brings it in again
+  // tells of that after this.
   void note_eviction(uint64_t page) {
     counters.add(metrics::Counter::evictions, 1);
     entry->resident_bytes.fetch_sub(page_bytes, std::memory_order_relaxed);

@@ -132,6 +132,27 @@ TEST_F(Recording, IsOneLineThatAgreesWithTheMetrics) {
             (last.counters.fills - last.counters.refaults) * 4096);
 }
 
+// Who waits for a page that is just leaving brings it in at once: it is told after its eviction.
+TEST_F(Recording, OfPagesThatComeInAgainAtOnceNoRefaultIsMissed) {
+  constexpr unsigned kThreads = 4;
+  Metrics last;
+  {
+    Runtime runtime = Runtime::start(options()).value();
+    const Region region = runtime.map(folder_ / "a", {.size_bytes = kMiB + kMiB / 8}).value();
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] { touch_at_random(region, 1500, t); });
+    for (std::thread& thread : threads) thread.join();
+    last = runtime.metrics();
+    ASSERT_GT(last.counters.refaults, 0u);
+  }
+  const Json record = records_in(report_).at(0);
+  ASSERT_EQ(record.value("lost_events", uint64_t{99}), 0u);
+  ASSERT_EQ(record["miss_curve"].value("sampled_one_in", uint64_t{0}), 1u);
+  EXPECT_EQ(heat_total(file_named(record, "/a")["heat"], "refaults"),
+            static_cast<double>(last.counters.refaults));
+}
+
 TEST_F(Recording, TheWholeDataWouldSaveAllRefaults) {
   {
     Runtime runtime = Runtime::start(options()).value();
