@@ -214,7 +214,7 @@ class Cost {
   // and while checkpoints are made. Where all pages are hot, memory is written faster than any disk
   // takes it: the program waits for the disk (asked 0).
   Status beside(Pages& pages, uint64_t hot, double asked) {
-    constexpr uint64_t kQuietNs = 2'000'000'000;
+    const auto quiet_between_ns = static_cast<uint64_t>(options_.seconds_between * 1e9);
     constexpr int kCheckpoints = 5;
     std::atomic<bool> is_over{false};
     std::vector<std::atomic<uint64_t>> counts(options_.threads);
@@ -243,13 +243,13 @@ class Cost {
                            static_cast<long>(ns % 1'000'000'000)};
       ::nanosleep(&pause, nullptr);
     };
-    rest(kQuietNs / 4);
+    rest(quiet_between_ns / 4);
     uint64_t quiet_count = 0, quiet_ns = 0, busy_count = 0, busy_ns = 0;
     Status failed;
     CheckpointReport longest;
     for (int i = 0; i < kCheckpoints && failed.ok(); ++i) {
       uint64_t before = counted(), start_ns = now_ns();
-      rest(kQuietNs);
+      rest(quiet_between_ns);
       quiet_count += counted() - before;
       quiet_ns += now_ns() - start_ns;
       before = counted();

@@ -15,6 +15,7 @@ struct CheckpointOptions {
   uint64_t budget_bytes = 0;                // 0: a quarter more than the region
   double changed = 0.01;                    // of its pages, before a later checkpoint
   unsigned threads = 1;                     // that write meanwhile
+  double seconds_between = 2;               // that they write in quiet before each of them
   uint64_t kills = 0;
   uint64_t kill_bytes = uint64_t{16} << 20;  // of the region of the program that is killed
   uint64_t seed = 1;

@@ -22,8 +22,8 @@ export CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 test_seconds_max=${TEST_SECONDS_MAX:-300}
 
 first_stages=(tools gcc clang)
-computing_stages=(checked tsan unprivileged)
-waiting_stages=(programs python docs install) # a row beside those that compute
+computing_stages=(checked tsan unprivileged install)
+waiting_stages=(programs python docs) # a row beside those that compute; both take as long
 default_stages=("${first_stages[@]}" "${computing_stages[@]}" "${waiting_stages[@]}")
 # By name: with these, two cores would take longer than a commit may wait.
 all_stages=("${default_stages[@]}" all changed asan masked tidy tsan-all qemu wheel deb)

@@ -24,6 +24,8 @@ Status check(const Request& request) {
   if (!(request.changed > 0 && request.changed <= 100))
     return Error{EINVAL, "--changed is a percentage, above 0 and at most 100"};
   if (o.threads == 0 || o.threads > 256) return Error{EINVAL, "--threads is 1 to 256"};
+  if (!(o.seconds_between > 0 && o.seconds_between <= 3600))
+    return Error{EINVAL, "--between is seconds, above 0 and at most 3600"};
   if (request.is_kills_alone && o.kills == 0)
     return Error{EINVAL, "--kills-only: say how many by --kills"};
   return {};
@@ -52,6 +54,7 @@ void add_bench_checkpoint(CommandSyntax& bench) {
       .size("--budget", o.budget_bytes, "of the program (a quarter more than --size)")
       .option("--changed", request->changed, "percent of the pages, before a later one (1)")
       .option("--threads", o.threads, "that write meanwhile (1)")
+      .option("--between", o.seconds_between, "seconds that they write in quiet before each (2)")
       .number("--kills", o.kills, "of a program that checkpoints every 100 ms (0)")
       .flag("--kills-only", request->is_kills_alone, "nothing but the kills")
       .size("--kill-size", o.kill_bytes, "of the region of that program (16M)")

@@ -3,6 +3,7 @@
 # with the arrays of a class (S, W, A, B), twice into the folder INTO: NAME-CLASS by occ++, and
 # NAME-CLASS-plain by the plain compiler, in plain memory. What is newer than its sources and the
 # library stays. OCC: occ++ (build/bin/occ++); its compiler is OCC_CXX. CXX: the plain one (c++).
+# Both may have a word before them: "ccache c++".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 class=${1:?build.sh: which class? S, W, A or B} into=${2:?build.sh: into which folder?}
@@ -12,9 +13,9 @@ case $class in S | W | A | B) ;; *)
   exit 2
   ;;
 esac
-# Without what the library has for debuggers, 70 MB a program.
-flags=(-std=c++20 -O2 -DNAS_CLASS="$class" -I. -Iinclude -pthread -Wl,-S -Wall -Wextra -Wshadow)
+flags=(-std=c++20 -O2 -DNAS_CLASS="$class" -I. -Iinclude -pthread -Wall -Wextra -Wshadow)
 occ=${OCC:-build/bin/occ++}
+read -ra plain <<<"${CXX:-c++}"
 mkdir -p "$into"
 
 sources_of() { # sources_of NAME: what it is compiled of
@@ -36,8 +37,16 @@ is_new() { # is_new OUTPUT SOURCE…
   [[ -x $1 ]] || return 1
   for source in "${@:2}"; do [[ $1 -nt $source ]] || return 1; done
 }
-compile() { # compile OUTPUT COMPILER WORD…
-  "${@:2}" "${flags[@]}" "${sources[@]}" -o "$1"
+# compile OUTPUT COMPILER WORD… : object by object, so that ccache may know them, if it is there.
+compile() {
+  local source objects=()
+  for source in "${sources[@]}"; do
+    objects+=("$1.${source//\//.}.o")
+    "${@:2}" "${flags[@]}" -c "$source" -o "${objects[-1]}"
+  done
+  # Without what the library has for debuggers, 70 MB a program.
+  "${@:2}" "${flags[@]}" -Wl,-S "${objects[@]}" -o "$1"
+  rm "${objects[@]}"
 }
 
 (($#)) || set -- is cg ft
@@ -49,5 +58,5 @@ for name in "$@"; do
   is_new "$into/$name-$class" "${needed[@]}" "$occ" "${library[@]}" ||
     compile "$into/$name-$class" "$occ"
   is_new "$into/$name-$class-plain" "${needed[@]}" ||
-    compile "$into/$name-$class-plain" "${CXX:-c++}" -Ddlm=
+    compile "$into/$name-$class-plain" "${plain[@]}" -Ddlm=
 done

@@ -19,7 +19,7 @@ class BenchCheckpoint : public CommandTest {
 };
 
 TEST_F(BenchCheckpoint, TellsEveryFigureAndLeavesNothing) {
-  const Outcome done = bench("--size 16M --changed 2");
+  const Outcome done = bench("--size 16M --changed 2 --between 0.1");
   ASSERT_EQ(done.status, 0) << done.err;
   std::set<std::string> names;
   for (const auto& line : done.lines()) {
@@ -47,8 +47,9 @@ TEST_F(BenchCheckpoint, FindsEveryByteAfterTwentyKills) {
 }
 
 TEST_F(BenchCheckpoint, RefusesWrongInput) {
-  for (const char* words : {"--size 1M", "--changed 0", "--changed 101", "--threads 0",
-                            "--kills-only", "--kill-size 1k", "--kills -1", "--size much"}) {
+  for (const char* words :
+       {"--size 1M", "--changed 0", "--changed 101", "--threads 0", "--between 0", "--between nan",
+        "--between 4000", "--kills-only", "--kill-size 1k", "--kills -1", "--size much"}) {
     const Outcome refused = bench(words);
     EXPECT_EQ(refused.status, 2) << words;
     EXPECT_EQ(refused.error_lines(), 1u) << words << ": " << refused.err;
