@@ -88,5 +88,39 @@ TEST_P(WritesStopped, OthersHaveRoomBesideOneWhoHasHalfForItself) {
   expect_room_beside_a_stopped_writer(true);
 }
 
+// Pinned pages do not become clean, and count for nobody: who has written many of them
+// still writes others, and so does its neighbour.
+TEST_P(WritesStopped, PinnedPagesThatAreWrittenLeaveRoomForWriters) {
+  constexpr uint64_t kPinned = kLimit * 3 / 8 / kPage, kEach = 2 * kLimit / kPage;
+  constexpr uint64_t kPages = kPinned + 2 * kEach;
+  Job job(kPages);
+  auto& shared = job.shared();
+  const auto write = [](const Region& region, uint64_t first, uint64_t end) {
+    for (uint64_t page = first; page < end; ++page) cells(region)[page * 512].store(page);
+    for (uint64_t page = first; page < end; ++page)
+      if (cells(region)[page * 512].load() != page) return kWrong;
+    return 0;
+  };
+  const pid_t pinning = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    if (!region.pin(0, kPinned * kPage).ok()) return kNoRegion;
+    if (const int code = write(region, 0, kPinned); code != 0) return code;
+    shared.gate.store(1);
+    if (const int code = write(region, kPinned, kPinned + kEach); code != 0) return code;
+    wait_for(shared.is_over, 1);
+    return region.unpin(0, kPinned * kPage).ok() ? 0 : kWrong;
+  });
+  wait_for_child(shared.gate, 1, pinning);
+  const pid_t beside = begin(job, Access::kReadWrite, [&](Runtime&, Region& region) {
+    const int code = write(region, kPinned + kEach, kPages);
+    shared.is_over.store(1);
+    return code;
+  });
+  EXPECT_EQ(job.end(beside), 0);
+  shared.is_over.store(1);
+  EXPECT_EQ(job.end(pinning), 0);
+  const std::vector<uint64_t> stored = words_of(job.path());
+  for (uint64_t page = 0; page < kPages; ++page) ASSERT_EQ(stored[page * 512], page) << page;
+}
+
 }  // namespace
 }  // namespace outcore
