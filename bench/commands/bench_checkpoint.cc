@@ -24,8 +24,8 @@ Status check(const Request& request) {
   if (!(request.changed > 0 && request.changed <= 100))
     return Error{EINVAL, "--changed is a percentage, above 0 and at most 100"};
   if (o.threads == 0 || o.threads > 256) return Error{EINVAL, "--threads is 1 to 256"};
-  if (!(o.seconds_between > 0 && o.seconds_between <= 3600))
-    return Error{EINVAL, "--between is seconds, above 0 and at most 3600"};
+  if (!(o.seconds_between >= 0.001 && o.seconds_between <= 3600))
+    return Error{EINVAL, "--between is seconds, 0.001 to 3600"};
   if (request.is_kills_alone && o.kills == 0)
     return Error{EINVAL, "--kills-only: say how many by --kills"};
   return {};

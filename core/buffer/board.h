@@ -179,8 +179,9 @@ inline Kept kept_by_members(const Board& board) {
   OC_CHECK(end <= kMembersMax);
   for (uint32_t i = 0; i < end; ++i) {
     kept.private_bytes += board.members[i].private_bytes.load();
-    kept.pinned_bytes += board.members[i].pin_count.load(std::memory_order_seq_cst) * kPage;
-    kept.pinned_written_pages += board.members[i].pinned_written.load();
+    const uint32_t pinned = board.members[i].pin_count.load(std::memory_order_seq_cst);
+    kept.pinned_bytes += pinned * kPage;
+    kept.pinned_written_pages += std::min(pinned, board.members[i].pinned_written.load());
   }
   return kept;
 }

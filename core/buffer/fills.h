@@ -6,6 +6,7 @@
 
 #include "core/buffer/member.h"
 #include "core/os/wait.h"
+#include "core/os/wait_limit.h"
 
 namespace outcore::buffer {
 
@@ -50,7 +51,7 @@ class Fills {
   // False: one takes very long.
   static bool wait_for_all(const Member& member, uint64_t first_page, uint64_t count,
                            uint64_t wait_ns) {
-    const uint64_t start_ns = os::now_ns();
+    os::WaitLimit limit(wait_ns);
     const uint32_t end = member.board().members_end.load(std::memory_order_seq_cst);
     for (uint32_t i = 0; i < end; ++i)
       for (const std::atomic<uint64_t>& place : member.board().members[i].fills) {
@@ -59,7 +60,7 @@ class Fills {
                                first_page < run.first_page() + run.count();
         while (is_within && place.load(std::memory_order_seq_cst) == run.bits() &&
                member.is_alive(i)) {
-          if (os::now_ns() - start_ns > wait_ns) return false;
+          if (limit.is_over()) return false;
           os::yield();
         }
       }

@@ -125,6 +125,9 @@ void Keeping::forget_files() {
              (file.is_written.load() == 0 || !Heirs::has_living(member_, file));
     };
     if (file.state.load() == FileState::kFree || !is_without_members()) continue;
+    // Without the lock: it may take long. Nobody is left who could mark any.
+    const uint64_t marked =
+        file.is_written.load() == 0 ? 0 : Marks::count_in(member_, file.first_page, file.pages);
     {
       const Member::FilesLock lock(member_, Member::FilesLock::Patience::kNone);
       if (!lock.is_held()) return;
@@ -133,7 +136,7 @@ void Keeping::forget_files() {
       // Nobody is left who could store what is marked, and nobody begins to (Heir).
       if (file.is_written.exchange(0) != 0) {
         board.written_files.fetch_sub(1);
-        lower(board.written_pages, Marks::count_in(member_, file.first_page, file.pages));
+        lower(board.written_pages, marked);
       }
       for (std::atomic<uint64_t>& writer : file.writers) writer.store(0);
       for (std::atomic<uint64_t>& heirs : file.heirs) heirs.store(0);

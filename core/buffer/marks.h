@@ -75,7 +75,7 @@ class Marks {
   bool next_group(uint64_t from, uint64_t* first, uint64_t* end) const;
 
   // Takes on what processes wrote that have ended: their bits count as this one's, until no page
-  // has them any more (forget_adopted). Whether it has any.
+  // has them any more (begin_to_forget, forget). Whether it has any.
   bool adopt();
   // Unless some page still has such bits: from now on they are not this process's. Then, when no
   // thread uses them any more (own_bits()), those that this returned can be others'.

@@ -19,6 +19,7 @@
 #include "core/os/file_lock.h"
 #include "core/os/memory_file.h"
 #include "core/os/wait.h"
+#include "core/os/wait_limit.h"
 
 namespace outcore::buffer {
 namespace {
@@ -32,12 +33,11 @@ Status check_size(const std::string& name, uint64_t limit_bytes) {
 
 // Tries for as long as a process that is running needs at most. 0, -ETIMEDOUT or -errno.
 int lock_soon(int fd, uint64_t byte) {
-  constexpr uint64_t kNsMax = 1'000'000'000;
-  const uint64_t start_ns = os::now_ns();
+  os::WaitLimit limit(1'000'000'000);
   for (;;) {
     const int result = os::lock_bytes(fd, F_WRLCK, byte, 1);
     if (result != -EAGAIN) return result;
-    if (os::now_ns() - start_ns > kNsMax) return -ETIMEDOUT;
+    if (limit.is_over()) return -ETIMEDOUT;
     constexpr timespec kPause{0, 200'000};
     ::nanosleep(&kPause, nullptr);
   }
@@ -321,8 +321,7 @@ void Member::clear(uint32_t member) const {
 // It works for some microseconds, unless it dies or stands still.
 bool Member::wait_for_punchers(uint64_t first_page, uint64_t count) const {
   OC_CHECK(count != 0);
-  constexpr uint64_t kNsMax = 500'000'000;
-  const uint64_t start_ns = os::now_ns();
+  os::WaitLimit limit(500'000'000);
   const uint32_t end = board_->members_end.load(std::memory_order_seq_cst);
   for (uint32_t i = 0; i < end; ++i) {
     MemberRecord& m = board_->members[i];
@@ -334,7 +333,7 @@ bool Member::wait_for_punchers(uint64_t first_page, uint64_t count) const {
         m.punched_first.load(std::memory_order_seq_cst) >= first_page + count ||
         m.punched_end.load(std::memory_order_seq_cst) <= first_page;
     while (punching.load(std::memory_order_seq_cst) == seen && !is_elsewhere && is_alive(i)) {
-      if (os::now_ns() - start_ns > kNsMax) return false;
+      if (limit.is_over()) return false;
       os::wait_between_processes(&punching, seen, 1'000'000);
     }
   }

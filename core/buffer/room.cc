@@ -6,6 +6,7 @@
 
 #include "core/base/assert.h"
 #include "core/os/wait.h"
+#include "core/os/wait_limit.h"
 
 namespace outcore::buffer {
 
@@ -74,6 +75,7 @@ bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
   Board& board = member_.board();
   const uint64_t start_ns = os::now_ns();
   uint64_t helped_ns = start_ns;
+  os::WaitLimit limit(wait_ns);
   uint32_t changes_before = board.room_changes.load(std::memory_order_seq_cst);
   for (;;) {
     const uint32_t changes = board.room_changes.load(std::memory_order_seq_cst);
@@ -86,7 +88,7 @@ bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
       impatient_until_ns_.store(0, std::memory_order_relaxed);
     }
     const uint64_t now_ns = os::now_ns();
-    if (now_ns - start_ns > wait_ns || !member_.has_frames()) return false;
+    if (limit.is_over() || !member_.has_frames()) return false;
     const bool is_impatient = now_ns < impatient_until_ns_.load(std::memory_order_relaxed);
     if (now_ns - helped_ns > (is_impatient ? kLittlePatienceNs : kPatienceNs)) {
       helped_ns = now_ns;

@@ -12,6 +12,7 @@
 #include "core/buffer/fills.h"
 #include "core/buffer/heirs.h"
 #include "core/os/wait.h"
+#include "core/os/wait_limit.h"
 
 namespace outcore::buffer {
 namespace {
@@ -236,10 +237,10 @@ void SharedFile::close_to_others() {
 }
 
 bool SharedFile::block(uint64_t wait_ns) {
-  const uint64_t start_ns = os::now_ns();
+  os::WaitLimit limit(wait_ns);
   blocks_.fetch_add(1, std::memory_order_seq_cst);
   while (inside_.load(std::memory_order_seq_cst) != 0) {
-    if (os::now_ns() - start_ns > wait_ns) {
+    if (limit.is_over()) {
       unblock();
       return false;
     }

@@ -8,6 +8,7 @@
 #include "core/base/units.h"
 #include "core/os/address_space.h"
 #include "core/os/wait.h"
+#include "core/os/wait_limit.h"
 
 namespace outcore::paging {
 
@@ -23,7 +24,7 @@ Status BudgetBlock::allocate(uint64_t most, uint64_t least, const char* what) {
   OC_CHECK(most >= least);
   budget::Budget& budget = pager_.budget;
   uint64_t bytes = most;
-  const uint64_t start_ns = os::now_ns();
+  os::WaitLimit limit(pager_.options.wait_ns_max);
   for (uint32_t changes = budget.changes(); !budget.try_acquire(bytes);
        changes = budget.changes()) {
     if (bytes > least) {
@@ -31,7 +32,7 @@ Status BudgetBlock::allocate(uint64_t most, uint64_t least, const char* what) {
       continue;
     }
     if (bytes <= budget.limit() && keeper_.help(Caller::kThread, 0)) continue;
-    if (bytes > budget.limit() || os::now_ns() - start_ns > pager_.options.wait_ns_max)
+    if (bytes > budget.limit() || limit.is_over())
       return Error{ENOMEM, "cut: no " + base::format_bytes(bytes) +
                                " of the budget became free for " + what + "; raise the budget"};
     keeper_.call_keepers();

@@ -7,6 +7,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/wait_limit.h"
 
 namespace outcore::paging {
 
@@ -106,14 +107,14 @@ Status BudgetControl::limit_pages(uint64_t bytes, const Patience& patience) {
   }
   const uint64_t start_ns = os::now_ns();
   const uint64_t until_ns = start_ns + std::min(patience.ns_max, UINT64_MAX - start_ns);
-  uint64_t moved_ns = start_ns;  // when something left last
+  os::WaitLimit idle(patience.idle_ns_max);  // since something left last
   while (pager_.budget.used() > bytes) {
     const bool is_moving = evict_beyond(bytes, until_ns);
     const uint64_t used = pager_.budget.used(), now_ns = os::now_ns();
     if (used <= bytes) break;
-    if (is_moving) moved_ns = now_ns;
+    if (is_moving) idle = os::WaitLimit(patience.idle_ns_max);
     const bool is_vain = !is_moving && patience.keeps_what_is_done && pager_.stall.error() != 0;
-    if (is_vain || now_ns > until_ns || now_ns - moved_ns > patience.idle_ns_max) {
+    if (is_vain || now_ns > until_ns || (!is_moving && idle.is_over())) {
       // Nothing was taken above the limit since it was set: what is used has only become less. As
       // beside pins, fills need some pages to go on with, should the rest never leave.
       const uint64_t most = base::round_up(used, base::kSystemPage) + pager_.pin_reserve_bytes() -

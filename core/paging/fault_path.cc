@@ -96,8 +96,8 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
   region::PageWord& word = cache.words[page];
   bool is_ahead_asked = caller != Caller::kFault;
   uint32_t tries = 0;
-  uint64_t demanded_ns = 0;  // since when a prefetch thread is asked for the page; 0: it is not
-  uint64_t retried_ns = 0;   // since when it is tried again, others having failed; 0: it is not
+  // Since a prefetch thread was asked for the page; since it is tried again, others having failed.
+  std::optional<os::WaitLimit> demanded, retried;
   for (;;) {
     if (view.is_replaced.load(std::memory_order_acquire)) return come_again();
     PageValue seen = word.load();
@@ -113,7 +113,7 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
           break;
         }
         if (caller == Caller::kFault && !cache.traits.is_fault_safe) {
-          const int result = demand(view, page, is_write, site, &demanded_ns);
+          const int result = demand(view, page, is_write, site, &demanded);
           if (result != -EAGAIN) return result;
           break;
         }
@@ -133,7 +133,7 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
       case PageState::kFailed:
         // Somebody else waited in vain. That is our answer once we have waited as long ourselves:
         // a thread that began before memory came may fail the page long after.
-        if (is_passing(seen) && is_within_wait(&retried_ns) && retry_failed(cache, page, page + 1))
+        if (is_passing(seen) && is_within_wait(&retried) && retry_failed(cache, page, page + 1))
           break;
         return -static_cast<int>(seen.frame());
       case PageState::kFilling:
@@ -209,11 +209,11 @@ int FaultPath::fill_claimed(PageCache& cache, View& view, uint64_t page, bool is
   return clusters_.fill_alone(cache, view, page, is_write, caller, is_first_try);
 }
 
-// Whether the bound on waits has not passed since `start_ns`, which is set at the first call (0).
-bool FaultPath::is_within_wait(uint64_t* start_ns) const {
-  const uint64_t now_ns = os::now_ns();
-  if (*start_ns == 0) *start_ns = now_ns;
-  return now_ns - *start_ns <= pager_.options.wait_ns_max;
+// Whether the bound on waits has not passed since the first call, which sets it: once is always.
+bool FaultPath::is_within_wait(std::optional<os::WaitLimit>* limit) const {
+  if (limit->has_value()) return !(*limit)->is_over();
+  limit->emplace(pager_.options.wait_ns_max);
+  return true;
 }
 
 // Whoever changes the page will be done soon: a fill's read, a batch being unmapped. Sleep on its
@@ -232,20 +232,21 @@ bool FaultPath::wait_for_page(PageCache& cache, uint64_t page, PageValue seen, C
 // The store must not be called in a signal handler: a prefetch thread fills, we wait for the page
 // to change. It may be filled and gone again before we look, or its fill may find no memory: so the
 // demand is repeated, within a bound that counts from the first. -EAGAIN: look again.
-int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t site, uint64_t* start_ns) {
+int FaultPath::demand(View& view, uint64_t page, bool is_write, uint64_t site,
+                      std::optional<os::WaitLimit>* limit) {
   PageCache& cache = *view.cache;
   OC_ASSERT(!cache.traits.is_fault_safe);
   // Not at once: until a prefetch thread has tried, what was found in vain may be over.
-  if (*start_ns != 0 && pager_.stall.error() != 0) return pager_.stall.error();
-  if (!is_within_wait(start_ns)) return -ETIMEDOUT;
+  if (limit->has_value() && pager_.stall.error() != 0) return pager_.stall.error();
+  if (!is_within_wait(limit)) return -ETIMEDOUT;
   const PageValue seen = cache.words[page].load();
   if (seen.state() != PageState::kAbsent) return -EAGAIN;
   view.users.fetch_add(
       1, std::memory_order_relaxed);  // the queue's hold; ours keeps the view alive meanwhile
   // Less and less often: prefetch threads that wait for memory would find nothing else to do.
-  const uint64_t now_ns = os::now_ns();
-  const uint64_t sleep_ns = std::max<uint64_t>(10'000'000, (now_ns - *start_ns) / 4);
-  const uint64_t until_ns = std::max(*start_ns + pager_.options.wait_ns_max, now_ns + sleep_ns);
+  const uint64_t sleep_ns =
+      std::max<uint64_t>(10'000'000, std::min((*limit)->waited_ns() / 4, (*limit)->look_ns_max()));
+  const uint64_t until_ns = os::now_ns() + std::max((*limit)->left_ns(), sleep_ns);
   if (!queue_.push({&view, page, 1, 1, PrefetchTask::kDemand, is_write, until_ns, site})) {
     view.users.fetch_sub(1, std::memory_order_release);
     os::yield();

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/os/signal_delivery.h"
+#include "core/os/wait_limit.h"
 #include "core/paging/cluster_filler.h"
 #include "core/paging/filler.h"
 #include "core/paging/frame_supply.h"
@@ -50,8 +52,9 @@ class FaultPath {
   int fill_claimed(PageCache& cache, region::View& view, uint64_t page, bool is_write,
                    Caller caller, uint64_t site, bool is_first_try);
   bool wait_for_page(PageCache& cache, uint64_t page, region::PageValue seen, Caller caller);
-  bool is_within_wait(uint64_t* start_ns) const;
-  int demand(region::View& view, uint64_t page, bool is_write, uint64_t site, uint64_t* start_ns);
+  bool is_within_wait(std::optional<os::WaitLimit>* limit) const;
+  int demand(region::View& view, uint64_t page, bool is_write, uint64_t site,
+             std::optional<os::WaitLimit>* limit);
 
   Pager& pager_;
   FrameSupply& supply_;

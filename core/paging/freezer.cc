@@ -7,6 +7,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/wait_limit.h"
 #include "core/paging/freeze.h"
 
 namespace outcore::paging {
@@ -43,7 +44,7 @@ Status Freezer::empty(PageCache& cache, uint64_t first, uint64_t last_end, const
     cache.shared->unblock();
     return {};
   }
-  const uint64_t start_ns = os::now_ns();
+  os::WaitLimit limit(kNsMax);
   uint64_t end = std::min(mapped_end(cache), last_end);
   for (uint64_t page = first; page < end; ++page)
     while (cache.words[page].load().state() == PageState::kFilling) os::yield();
@@ -65,7 +66,7 @@ Status Freezer::empty(PageCache& cache, uint64_t first, uint64_t last_end, const
       continue;
     }
     if (is_empty) return {};
-    if (os::now_ns() - start_ns > kNsMax)
+    if (limit.is_over())
       return Error{EBUSY, what + cache.uri + ": its memory cannot be freed; is it locked (mlock)?"};
     os::yield();
   }

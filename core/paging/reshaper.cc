@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/wait.h"
+#include "core/os/wait_limit.h"
 #include "core/paging/failed_pages.h"
 #include "core/region/address_map.h"
 
@@ -139,7 +140,7 @@ Status Reshaper::evict_and_block(PageCache& cache, uint64_t first, uint64_t end)
     if (cache.shared->block(kNsMax)) return {};
     return Error{EBUSY, "change " + cache.uri + ": a page of it is being read for very long"};
   }
-  const uint64_t start_ns = os::now_ns();
+  os::WaitLimit limit(kNsMax);
   uint64_t pinned_ns = 0;  // since when the page is seen pinned; 0: it is not
   Status s = ranges_.evict(cache, first, end);
   uint64_t held_end = first;
@@ -150,7 +151,7 @@ Status Reshaper::evict_and_block(PageCache& cache, uint64_t first, uint64_t end)
       const PageValue seen = cache.words[page].load();
       const uint64_t now_ns = os::now_ns();
       pinned_ns = seen.pins() == 0 ? 0 : pinned_ns == 0 ? now_ns : pinned_ns;
-      if (now_ns - start_ns > kNsMax || (pinned_ns != 0 && now_ns - pinned_ns > kPinnedNsMax))
+      if (limit.is_over() || (pinned_ns != 0 && now_ns - pinned_ns > kPinnedNsMax))
         s = Error{EBUSY, "change " + cache.uri + ": page " + std::to_string(page) +
                              " is pinned, locked or touched all the time"};
       else if (seen.state() == PageState::kFailed)

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <span>
 
 #include "core/base/assert.h"
 #include "core/os/file_calls.h"
-#include "core/os/wait.h"
+#include "core/os/wait_limit.h"
 
 namespace outcore::paging {
 
@@ -137,7 +138,10 @@ int SharedWriteBack::store_run(PageCache& cache, uint64_t first, uint64_t end, W
     const uint64_t bits = is_pinned ? 0 : marks.own_bits();
     // Who found a page clean may be about to take it out of memory, and what is read then is zeros.
     const buffer::Member& member = cache.shared->buffer().member();
-    int result = member.wait_for_punchers(cache.shared->frame_page(at), stop - at) ? 0 : -ETIMEDOUT;
+    if (!member.wait_for_punchers(cache.shared->frame_page(at), stop - at)) {
+      for (uint64_t page = at; page < stop; ++page) marks.end_storing(page, 0);
+      return kLater;
+    }
     bool is_ours = true;
     for (uint64_t page = at; page < stop; ++page) is_ours = is_ours && marks.is_storing(page);
     if (!is_ours) {
@@ -146,7 +150,7 @@ int SharedWriteBack::store_run(PageCache& cache, uint64_t first, uint64_t end, W
       at = stop;
       continue;
     }
-    if (result == 0 && !is_pinned) result = protect(cache, at, stop);
+    int result = is_pinned ? 0 : protect(cache, at, stop);
     if (result == 0) result = write(cache, at, stop);
     uint64_t cleaned = 0;
     for (uint64_t page = at; page < stop; ++page)
@@ -171,7 +175,8 @@ int SharedWriteBack::store(PageCache& cache, uint64_t first, uint64_t end, Whose
   const uint64_t run_pages = run_pages_max();
   constexpr uint64_t kOthersNsMax = 30'000'000'000;
   int error = 0;
-  uint64_t stored = 0, group = 0, group_end = 0, others_ns = 0;
+  uint64_t stored = 0, group = 0, group_end = 0;
+  std::optional<os::WaitLimit> others;
   *next = end;
   // The program may have closed what the marks are found by.
   if (!cache.shared->buffer().member().has_frames()) return *next = first, -EBADF;
@@ -189,19 +194,24 @@ int SharedWriteBack::store(PageCache& cache, uint64_t first, uint64_t end, Whose
     uint64_t stop = page + 1;
     while (stop < last && is_wanted(stop)) ++stop;
     bool is_skipped = false;
-    if (const int result = store_run(cache, page, stop, whose, &is_skipped); result != 0) {
+    const int result = store_run(cache, page, stop, whose, &is_skipped);
+    if (result == kLater) {
+      if (whose == Whose::kFlushed)
+        return *next = page, 0;  // what is left is for kAll, which waits
+      if (whose == Whose::kOwn) return *next = stop, error != 0 ? error : kLater;
+      is_skipped = true;
+    } else if (result != 0) {
       error = result;
       if (whose != Whose::kOwn) return *next = page, error;
     }
     // Who stores it may have begun before what was written last: once more.
     if (is_skipped && whose == Whose::kAll) {
-      const uint64_t now_ns = os::now_ns();
-      if (others_ns == 0) others_ns = now_ns;
-      if (now_ns - others_ns > kOthersNsMax) return *next = page, -ETIMEDOUT;
+      if (!others.has_value()) others.emplace(kOthersNsMax);
+      if (others->is_over()) return *next = page, -ETIMEDOUT;
       ::usleep(200);
       continue;
     }
-    others_ns = 0;
+    others.reset();
     stored += stop - page;
     page = stop;
     if (stored >= most) {

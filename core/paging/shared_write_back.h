@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 
 #include "core/paging/shared_filler.h"
@@ -18,15 +19,19 @@ class SharedWriteBack {
  public:
   // What this process has marked, or taken on; the same until an error; what anybody has, likewise.
   enum class Whose : uint8_t { kOwn, kFlushed, kAll };
+  // A process that takes pages out of memory there stands still: what is marked stays so, and is
+  // tried again. No error of the store.
+  static constexpr int kLater = -EAGAIN;
 
   explicit SharedWriteBack(SharedFiller& filler) : filler_(filler) {}
 
   static buffer::Marks& marks_of(const PageCache& cache);
-  // Of [first, end), at most `most` pages. *next: where it came to. 0 or -errno.
+  // Of [first, end), at most `most` pages. *next: where it came to. 0 or -errno; kLater of kOwn
+  // only.
   int store(PageCache& cache, uint64_t first, uint64_t end, Whose whose, uint64_t most,
             uint64_t* next);
   // Neighbours, of which there are marks. *is_skipped: another process is just storing some.
-  // 0 or -errno. REQUIRES: as many as run_pages_max() at most.
+  // 0, -errno or kLater. REQUIRES: as many as run_pages_max() at most.
   int store_run(PageCache& cache, uint64_t first, uint64_t end, Whose whose, bool* is_skipped);
   uint64_t run_pages_max() const;
   // Pages, ever.

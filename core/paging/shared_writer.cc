@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/unseen_by_tsan.h"
+#include "core/os/wait_limit.h"
 
 namespace outcore::paging {
 
@@ -93,7 +94,7 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
   Marks& marks = SharedWriteBack::marks_of(cache);
   if (!marks.is_own(page))
     if (const int result = wait_for_share(cache); result != 0) return result;
-  const uint64_t start_ns = os::now_ns();
+  os::WaitLimit limit(pager_.options.wait_ns_max);
   for (;;) {
     begin_marking(writes, page);
     if (is_any_stored(writes, run.first, run.end) || is_above(cache, Written::kNearlyMost))
@@ -112,8 +113,7 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
       continue;
     }
     // A member that stands still, as a stopped one does, may go on.
-    const bool is_late = os::now_ns() - start_ns > pager_.options.wait_ns_max;
-    if (result != -ETIMEDOUT || is_late) return result;
+    if (result != -ETIMEDOUT || limit.is_over()) return result;
   }
 }
 
@@ -149,14 +149,14 @@ int SharedWriter::wait_for_share(PageCache& cache) {
   SharedWrites& writes = *cache.writes;
   if (!is_over_share(cache, Written::kMost)) return 0;
   std::atomic<uint32_t>& requests = cache.shared->buffer().member().board().store_requests;
-  const uint64_t start_ns = os::now_ns();
+  os::WaitLimit limit(pager_.options.wait_ns_max);
   bool is_over = true, is_to_ask = true;
   writes.share_waiters.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     const uint32_t seen = writes.cleaned.load(std::memory_order_seq_cst);
     is_over = is_over_share(cache, Written::kMost);
+    if (!is_over || limit.is_over()) break;
     const uint64_t now_ns = os::now_ns();
-    if (!is_over || now_ns - start_ns > pager_.options.wait_ns_max) break;
     if (is_to_ask) {
       requests.fetch_add(1, std::memory_order_seq_cst);
       os::wake_between_processes(&requests);
@@ -232,7 +232,8 @@ int SharedWriter::store_adopted(PageCache& cache) {
   uint64_t next = 0;
   const int error = write_back_.store(cache, 0, cache.page_count(), Whose::kOwn, UINT64_MAX, &next);
   if (error != 0) {
-    cache.write_failures.note_unreported({-error, next * kPage, kPage, false});
+    if (error != SharedWriteBack::kLater)
+      cache.write_failures.note_unreported({-error, next * kPage, kPage, false});
     return error;
   }
   if (const uint64_t forgotten = marks.begin_to_forget(); forgotten != 0) {
@@ -257,6 +258,7 @@ void SharedWriter::count_pinned(PageCache& cache) {
   writes.own_pinned.store(pinned);
   std::atomic<uint32_t>& all_pinned = cache.shared->buffer().member().record().pinned_written;
   if (pinned >= before) all_pinned.fetch_add(static_cast<uint32_t>(pinned - before));
+  if (pinned > before) note_cleaned(writes, kCleanedTogether);  // for who waits that is as good
   if (pinned < before) buffer::lower(all_pinned, static_cast<uint32_t>(before - pinned));
 }
 
@@ -281,6 +283,7 @@ void SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> lea
       ++stop, ++at;
     bool is_skipped = false;
     const int error = write_back_.store_run(cache, first, stop, Whose::kOwn, &is_skipped);
+    if (error == SharedWriteBack::kLater) break;  // it may be so for the others, too
     if (error != 0) cache.write_failures.note_unreported({-error, first * kPage, kPage, false});
     if (write_back_.cleaned() - cleaned_before < kCleanedTogether) continue;
     cleaned_before = write_back_.cleaned();
@@ -307,7 +310,7 @@ bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, boo
     uint64_t next = 0;
     const int error =
         write_back_.store(cache, writes.next_page, pages, Whose::kOwn, kPagesAtOnce, &next);
-    if (error != 0)
+    if (error != 0 && error != SharedWriteBack::kLater)
       cache.write_failures.note_unreported({-error, writes.next_page * kPage, kPage, false});
     writes.next_page = next >= pages ? 0 : next;
     is_wanted = error == 0 && may_go_on() && is_over_share(cache, Written::kLittle);

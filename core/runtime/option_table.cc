@@ -318,8 +318,8 @@ std::vector<Option> make_fault_options() {
            {&R::learn_file, &O::learn_file}, nullptr, refuse_empty),
       text({"buffer", "buffer", "none", "none, or a name",
             "the buffer that holds pages of files, for all processes that name it; the budget of "
-            "the "
-            "first is the limit for all together"},
+            "the first is the limit for all together. What an `outcore run` starts shares one "
+            "without a name, unless this is none"},
            {&R::buffer, &O::buffer}, nullptr, refuse_buffer),
       text({"report", "report_file", "none", "none, or a path that ends in .json",
             "a file to which a record of the run is appended when it ends, one line of JSON, of "

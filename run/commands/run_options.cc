@@ -48,7 +48,8 @@ constexpr RuntimeOption kRuntimeOptions[] = {
      "where checkpoints are kept, versioned:FOLDER, or the folder (none)"},
     {"checkpoint_keep", "N", "how many of them are kept (3)"},
     {"learn", "FILE", "keeps what was needed first; the next start brings it in ahead (none)"},
-    {"buffer", "NAME", "shares pages of files with all runs of this name, in one budget (none)"},
+    {"buffer", "NAME",
+     "shares pages of files with all runs of this name; none: not within the run, either"},
     {"report", "FILE", "a page about the run (.html), or its record (.json), when it ends (none)"},
     {"metrics_at_exit", "WHERE", "none, text (standard error), or a path for lines of JSON (none)"},
     {"kernel", "RELEASE", "leaves out newer kernel features, as in 6.1 (all)"}};
@@ -225,7 +226,7 @@ void add_run_options(CommandSyntax& run, RunOptions& options) {
       .option("--not-map", options.not_map, "files to leave alone; may be given again")
       .type("GLOB")
       .option("--min-size", options.min_size,
-              "smallest file to take that --map does not name (64M)")
+              "smallest mapping to take, of files that --map names, too (64M)")
       .type("SIZE")
       .option("--alloc", options.alloc,
               "allocations of this size and more go to scratch space (none)")

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "core/base/assert.h"
+#include "core/os/wait_limit.h"
 #include "run/preload/calls.h"
 #include "run/preload/door.h"
 #include "run/preload/heap.h"
@@ -114,17 +115,17 @@ void LastStore::run(What what) {
   if (what == What::kStoreAndRetire) wants_retirement.store(true);
   const uint32_t ticket = asked.fetch_add(1, std::memory_order_acq_rel) + 1;
   os::wake_all(&asked);
-  uint64_t moved_ns = os::now_ns();
+  const uint64_t patience_s = settings().patience_s;
+  os::WaitLimit limit(patience_s * 1'000'000'000);
   uint32_t seen_progress = progress.load();
   for (uint32_t seen = done.load(); is_before(seen, ticket); seen = done.load()) {
     os::wait(&done, seen, 100'000'000);
     if (are_all_restricted()) return;  // another thread did so meanwhile
     if (const uint32_t now = progress.load(); now != seen_progress) {
       seen_progress = now;
-      moved_ns = os::now_ns();
+      limit = os::WaitLimit(patience_s * 1'000'000'000);
     }
-    const uint64_t patience_s = settings().patience_s;
-    if (os::now_ns() - moved_ns < patience_s * 1'000'000'000) continue;
+    if (!limit.is_over()) continue;
     say_that_it_is_stuck(patience_s);
     break;
   }

@@ -1,0 +1,64 @@
+// WaitLimit: time during which nobody could do anything does not count.
+#include "core/os/wait_limit.h"
+
+#include <gtest/gtest.h>
+
+namespace outcore::os {
+namespace {
+
+// A clock that the test sets.
+class WaitLimitTest : public testing::Test, WaitHooks {
+ protected:
+  WaitLimitTest() : before_(wait_hooks) { wait_hooks = this; }
+  ~WaitLimitTest() override { wait_hooks = before_; }
+  void wait(std::atomic<uint32_t>*, uint32_t, uint64_t) override {}
+  void wake_all(std::atomic<uint32_t>*) override {}
+  void yield() override {}
+  uint64_t now_ns() override { return now_ns_; }
+
+  uint64_t now_ns_ = 1'000'000;
+
+ private:
+  WaitHooks* const before_;
+};
+
+TEST_F(WaitLimitTest, IsOverWhenSoMuchTimeHasPassed) {
+  WaitLimit limit(800);
+  for (int look = 0; look < 8; ++look) {
+    EXPECT_FALSE(limit.is_over()) << look;
+    EXPECT_EQ(limit.waited_ns(), 100u * static_cast<unsigned>(look));
+    EXPECT_EQ(limit.left_ns(), 800 - limit.waited_ns());
+    now_ns_ += 100;
+  }
+  EXPECT_FALSE(limit.is_over());
+  now_ns_ += 1;
+  EXPECT_TRUE(limit.is_over());
+  EXPECT_EQ(limit.left_ns(), 0u);
+}
+
+TEST_F(WaitLimitTest, TimeInWhichTheProcessStoodStillHardlyCounts) {
+  WaitLimit limit(800);
+  for (int stops = 0; stops < 7; ++stops) {
+    now_ns_ += 1'000'000;
+    EXPECT_FALSE(limit.is_over()) << stops;
+  }
+  EXPECT_EQ(limit.waited_ns(), 7 * limit.look_ns_max());
+  now_ns_ += 1'000'000;
+  EXPECT_TRUE(limit.is_over());
+}
+
+TEST_F(WaitLimitTest, OfNoTimeIsOverAtOnce) {
+  WaitLimit limit(0);
+  now_ns_ += 1;
+  EXPECT_TRUE(limit.is_over());
+}
+
+TEST_F(WaitLimitTest, AClockThatGoesBackAddsNothing) {
+  WaitLimit limit(800);
+  now_ns_ -= 500;
+  EXPECT_FALSE(limit.is_over());
+  EXPECT_EQ(limit.waited_ns(), 0u);
+}
+
+}  // namespace
+}  // namespace outcore::os
