@@ -7,6 +7,7 @@ pages from the file of its runs.
 
 import json
 import os
+import shutil
 import signal
 import sys
 
@@ -22,6 +23,7 @@ from s3d import S3dRuns  # noqa: E402
 from sections import print_section, section_of  # noqa: E402
 from verdict import columns_of  # noqa: E402
 
+ROOM_BYTES = 3 << 29  # of any experiment, on the fast device
 FAR_BYTES = 96 << 20  # at most, of data on several servers
 REPEATS = 2  # of which all pages take half an hour
 
@@ -91,6 +93,17 @@ def describe(line):
     return start + ("stopped" if line["stopped"] else f"{line['rate']:.4g} {line['unit']}")
 
 
+def make_room(folder):
+    """Data stays for the experiments that need the same, as long as there is room for others."""
+    if shutil.disk_usage(folder).free >= ROOM_BYTES:
+        return
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        else:
+            os.unlink(entry.path)
+
+
 def measure_all(options, wanted, engines):
     """Whether every experiment could be measured."""
     is_whole = True
@@ -106,6 +119,7 @@ def measure_all(options, wanted, engines):
                     lines.write(json.dumps(line) + "\n")
 
         try:
+            make_room(options.folder)
             measure(options, engines, s3d, experiment, see)
         except Failed as why:
             print(f"bench-papers: {experiment.name}: {why}", file=sys.stderr)

@@ -1,6 +1,7 @@
 // What programs leave behind on the servers that hold their memory.
 
 #include <cstdlib>
+#include <fstream>
 
 #include "cli/tests/command_line.h"
 #include "far/tests/redis/test_servers.h"
@@ -80,6 +81,27 @@ TEST_F(FarPrograms, ThatEndByQuickExitHaveTheirMemoryToTheLastFunction) {
       "assert g.__cxa_at_quick_exit(last, None) == 0\nc.quick_exit(3)");
   EXPECT_EQ(outcome.status, 3) << outcome.err;
   EXPECT_EQ(outcome.out, "all there\nstill there True\n") << outcome.err;
+}
+
+// So does a program with static arrays, which occ has compiled.
+TEST_F(FarPrograms, WithStaticArraysLeaveTheirSpaceToTheNext) {
+  std::ofstream(path("arrays.c"))
+      << "#include <stdio.h>\nstatic dlm char a[18 << 20];\n"
+         "int main(void) {\n  long sum = 0;\n"
+         "  for (long i = 0; i < (long)sizeof a; i += 4096) a[i] = 1;\n"
+         "  for (long i = 0; i < (long)sizeof a; i += 4096) sum += a[i];\n"
+         "  return printf(\"%ld\\n\", sum) < 0;\n}\n";
+  const std::string occ = command_path().substr(0, command_path().rfind('/')) + "/occ";
+  const Outcome compiled = outcome_of("cd " + dir() + " && " + occ + " arrays.c -o arrays -Wl,-S");
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  for (int i = 0; i < 3; ++i) {
+    const Outcome outcome =
+        outcome_of("OUTCORE_CONFIG= OUTCORE_BUDGET=4M OUTCORE_STORE='far://:open%20sesame@" +
+                   server_->address(0) + "' " + dir() + "/arrays");
+    EXPECT_EQ(outcome.status, 0) << i;
+    EXPECT_EQ(outcome.err, "") << i;
+    EXPECT_EQ(outcome.out, "4608\n") << i;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(By, FarProgramsEnd, testing::ValuesIn(kEnds),

@@ -55,11 +55,18 @@ constexpr uint64_t kGivenBackBytesMin = 64 << 10;
 struct Data {
   Runtime runtime;
   Reservation reservation;
+  std::shared_ptr<Store> store;
   Region region;
   std::string metrics_at_exit;
   bool is_volatile = true;  // the bytes are not needed after the process
   uint64_t alloc_offset = 0;
   DlmRanges ranges{};
+};
+
+// What the options say that the region does not.
+struct Settings {
+  std::string metrics_at_exit, scratch_dir;
+  bool is_delivery_set = false;
 };
 
 std::mutex lock;
@@ -74,37 +81,47 @@ uint64_t usual_page_bytes(uint64_t budget_bytes) {
   return std::clamp(std::bit_floor(budget_bytes / 1024), kSystemPage, kUsualPageBytesMax);
 }
 
-Result<Region> map_store(Runtime& runtime, const std::string& uri, const MapOptions& options) {
-  if (outcore::store::dies_with_process(uri)) return runtime.map(uri, options);
+struct Mapped {
+  std::shared_ptr<Store> store;
+  Region region;
+};
+
+// With `scratch_dir` for a store without a folder of its own.
+Result<Mapped> map_store(Runtime& runtime, const std::string& uri, const MapOptions& options,
+                         const std::string& scratch_dir) {
+  const bool is_volatile = outcore::store::dies_with_process(uri);
   OpenOptions open;
   open.is_writable = open.may_create = true;
+  open.scratch_dir = scratch_dir;
+  if (is_volatile) open.size_bytes = options.size_bytes;
   Result<std::shared_ptr<Store>> store = outcore::open_store(uri, open);
   if (!store) return store.error();
-  if (store.value()->size_bytes() != 0)
+  if (!is_volatile && store.value()->size_bytes() != 0)
     return Error{EEXIST, "map " + uri + " (OUTCORE_STORE): it holds " +
                              outcore::base::format_bytes(store.value()->size_bytes()) +
                              ", and dlm data begins as zeros; name one that is new or empty"};
   Result<Region> region = runtime.map(store.value(), options);
   // Empties the store, so that another attempt finds it as it was.
-  if (!region) static_cast<void>(store.value()->resize(0));
-  return region;
+  if (!region && !is_volatile) static_cast<void>(store.value()->resize(0));
+  if (!region) return region.error();
+  return Mapped{std::move(store).value(), std::move(region).value()};
 }
 
 // With message delivery, system calls on absent pages work, and debuggers are not disturbed by
 // SIGBUS; so it is tried first.
-Result<Region> map_best(Runtime& runtime, const std::string& uri, MapOptions options,
-                        bool is_delivery_set) {
-  if (!is_delivery_set) {
+Result<Mapped> map_best(Runtime& runtime, const std::string& uri, MapOptions options,
+                        const Settings& settings) {
+  if (!settings.is_delivery_set) {
     options.delivery = Delivery::kMessages;
-    Result<Region> region = map_store(runtime, uri, options);
-    if (region.ok() || region.code() != EPERM) return region;
+    Result<Mapped> mapped = map_store(runtime, uri, options, settings.scratch_dir);
+    if (mapped.ok() || mapped.code() != EPERM) return mapped;
     options.delivery.reset();
   }
-  return map_store(runtime, uri, options);
+  return map_store(runtime, uri, options, settings.scratch_dir);
 }
 
 // Starts the runtime with defaults that suit arrays.
-Result<Runtime> start_runtime(std::string* metrics_at_exit, bool* is_delivery_set) {
+Result<Runtime> start_runtime(Settings* settings) {
   Result<outcore::runtime::ResolvedOptions> resolved = outcore::runtime::resolve_options({});
   if (!resolved) return resolved.error();
   const outcore::runtime::ResolvedOptions& set = resolved.value();
@@ -113,9 +130,10 @@ Result<Runtime> start_runtime(std::string* metrics_at_exit, bool* is_delivery_se
   if (is_default("page")) options.page_bytes = usual_page_bytes(set.budget_bytes);
   // A program that does not know Outcore would die of SIGBUS without a message.
   if (is_default("on_error")) options.on_error = outcore::OnError::kAbort;
-  *metrics_at_exit = set.metrics_at_exit;
+  settings->metrics_at_exit = set.metrics_at_exit;
+  settings->scratch_dir = set.scratch_dir;
   options.metrics_at_exit = "none";  // this runtime never ends
-  *is_delivery_set = !is_default("delivery");
+  settings->is_delivery_set = !is_default("delivery");
   return Runtime::start(options);
 }
 
@@ -128,11 +146,11 @@ void register_fork() {
 // Makes the data with arrays at `first`, or without arrays and `size_bytes` for dlm_alloc.
 // REQUIRES: the lock.
 Status make(void* first, uint64_t size_bytes) {
-  std::string metrics_at_exit;
-  bool is_delivery_set = false;
-  Result<Runtime> runtime = start_runtime(&metrics_at_exit, &is_delivery_set);
+  Settings settings;
+  Result<Runtime> runtime = start_runtime(&settings);
   if (!runtime) return runtime.error();
-  auto made = std::make_unique<Data>(Data{std::move(runtime).value(), {}, {}, metrics_at_exit});
+  auto made = std::make_unique<Data>(
+      Data{std::move(runtime).value(), {}, {}, {}, settings.metrics_at_exit});
   const uint64_t bytes = round_up(size_bytes, kSystemPage);
   uint64_t reserve_bytes = bytes + kAllocBytesMax;
   if (const auto at = reinterpret_cast<uint64_t>(first); first != nullptr && at < kLowEnd)
@@ -148,9 +166,10 @@ Status make(void* first, uint64_t size_bytes) {
   options.may_create = true;
   options.reserve_bytes = reserve_bytes;
   options.address = made->reservation.data();
-  Result<Region> region = map_best(made->runtime, uri, options, is_delivery_set);
-  if (!region) return region.error();
-  made->region = std::move(region).value();
+  Result<Mapped> mapped = map_best(made->runtime, uri, options, settings);
+  if (!mapped) return mapped.error();
+  made->store = std::move(mapped.value().store);
+  made->region = std::move(mapped.value().region);
   made->is_volatile = outcore::store::dies_with_process(uri);
   if (first != nullptr) made->alloc_offset = bytes;
   if (first == nullptr) made->ranges.extend(bytes);
@@ -327,6 +346,8 @@ int oc_dlm_end(void) {
   return guarded("oc_dlm_end", [&] {
     if (data == nullptr || owner != ::getpid() || std::exchange(has_ended, true)) return 0;
     outcore::runtime::write_metrics((*data).metrics_at_exit, (*data).runtime.metrics());
-    return data->is_volatile ? 0 : outcome(data->region.flush());
+    if (!data->is_volatile) return outcome(data->region.flush());
+    data->store->retire();  // the next program may need its space
+    return 0;
   });
 }
