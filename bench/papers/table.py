@@ -95,8 +95,8 @@ def describe(line):
 
 def make_room(folder):
     """Data stays for the experiments that need the same, as long as there is room for others."""
-    if shutil.disk_usage(folder).free >= ROOM_BYTES:
-        return
+    if shutil.disk_usage(folder).free >= ROOM_BYTES or not os.path.ismount(folder):
+        return  # what is no device of our own is not ours to empty
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path)

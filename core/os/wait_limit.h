@@ -1,7 +1,7 @@
 // WaitLimit: whether somebody has waited long enough. While the process stands still (SIGSTOP,
 // Ctrl-Z, a frozen cgroup) nobody can do what is waited for, and whoever waited then would give up
-// as soon as it goes on: so of the time between two looks an eighth of the bound counts at most.
-// One thread; the fault path. REQUIRES: somebody looks more often than that, or waits longer.
+// as soon as it goes on: so of the time between two looks a second counts at most, or an eighth of
+// the bound. One thread; the fault path. REQUIRES: somebody looks more often, or waits longer.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +22,14 @@ class WaitLimit {
     seen_ns_ = now;
     return waited_ns_ > most_ns_;
   }
-  uint64_t look_ns_max() const { return most_ns_ / 8 + 1; }  // sleep no longer between two
+  // Sleep no longer between two.
+  uint64_t look_ns_max() const { return std::max(kLookNs, most_ns_ / 8); }
   // As of the last look.
   uint64_t waited_ns() const { return waited_ns_; }
   uint64_t left_ns() const { return most_ns_ - std::min(most_ns_, waited_ns_); }
 
  private:
+  static constexpr uint64_t kLookNs = 1'000'000'000;
   uint64_t most_ns_, seen_ns_, waited_ns_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/os/file_calls.h"
@@ -140,7 +141,7 @@ int SharedWriteBack::store_run(PageCache& cache, uint64_t first, uint64_t end, W
     const buffer::Member& member = cache.shared->buffer().member();
     if (!member.wait_for_punchers(cache.shared->frame_page(at), stop - at)) {
       for (uint64_t page = at; page < stop; ++page) marks.end_storing(page, 0);
-      return kLater;
+      return error != 0 ? error : kLater;
     }
     bool is_ours = true;
     for (uint64_t page = at; page < stop; ++page) is_ours = is_ours && marks.is_storing(page);
@@ -198,8 +199,10 @@ int SharedWriteBack::store(PageCache& cache, uint64_t first, uint64_t end, Whose
     if (result == kLater) {
       if (whose == Whose::kFlushed)
         return *next = page, 0;  // what is left is for kAll, which waits
-      if (whose == Whose::kOwn) return *next = stop, error != 0 ? error : kLater;
-      is_skipped = true;
+      if (whose == Whose::kAll)
+        is_skipped = true;
+      else if (std::exchange(error, error != 0 ? error : kLater) != 0)
+        return *next = stop, error;  // each costs half a second: others have their turn
     } else if (result != 0) {
       error = result;
       if (whose != Whose::kOwn) return *next = page, error;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 
 #include "core/paging/shared_filler.h"
@@ -21,7 +20,7 @@ class SharedWriteBack {
   enum class Whose : uint8_t { kOwn, kFlushed, kAll };
   // A process that takes pages out of memory there stands still: what is marked stays so, and is
   // tried again. No error of the store.
-  static constexpr int kLater = -EAGAIN;
+  static constexpr int kLater = 1;
 
   explicit SharedWriteBack(SharedFiller& filler) : filler_(filler) {}
 

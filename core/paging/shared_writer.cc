@@ -234,7 +234,7 @@ int SharedWriter::store_adopted(PageCache& cache) {
   if (error != 0) {
     if (error != SharedWriteBack::kLater)
       cache.write_failures.note_unreported({-error, next * kPage, kPage, false});
-    return error;
+    return error == SharedWriteBack::kLater ? -ETIMEDOUT : error;
   }
   if (const uint64_t forgotten = marks.begin_to_forget(); forgotten != 0) {
     { const Storing nobody_else(*cache.writes, 0, 1); }  // who still has them in hand

@@ -6,6 +6,8 @@
 namespace outcore::os {
 namespace {
 
+constexpr uint64_t kSecond = 1'000'000'000;
+
 // A clock that the test sets.
 class WaitLimitTest : public testing::Test, WaitHooks {
  protected:
@@ -23,12 +25,12 @@ class WaitLimitTest : public testing::Test, WaitHooks {
 };
 
 TEST_F(WaitLimitTest, IsOverWhenSoMuchTimeHasPassed) {
-  WaitLimit limit(800);
+  WaitLimit limit(80 * kSecond);
   for (int look = 0; look < 8; ++look) {
     EXPECT_FALSE(limit.is_over()) << look;
-    EXPECT_EQ(limit.waited_ns(), 100u * static_cast<unsigned>(look));
-    EXPECT_EQ(limit.left_ns(), 800 - limit.waited_ns());
-    now_ns_ += 100;
+    EXPECT_EQ(limit.waited_ns(), 10 * kSecond * static_cast<unsigned>(look));
+    EXPECT_EQ(limit.left_ns(), 80 * kSecond - limit.waited_ns());
+    now_ns_ += 10 * kSecond;
   }
   EXPECT_FALSE(limit.is_over());
   now_ns_ += 1;
@@ -37,13 +39,20 @@ TEST_F(WaitLimitTest, IsOverWhenSoMuchTimeHasPassed) {
 }
 
 TEST_F(WaitLimitTest, TimeInWhichTheProcessStoodStillHardlyCounts) {
-  WaitLimit limit(800);
-  for (int stops = 0; stops < 7; ++stops) {
-    now_ns_ += 1'000'000;
+  WaitLimit limit(80 * kSecond);
+  for (int stops = 0; stops < 8; ++stops) {
+    now_ns_ += 1000 * kSecond;
     EXPECT_FALSE(limit.is_over()) << stops;
   }
-  EXPECT_EQ(limit.waited_ns(), 7 * limit.look_ns_max());
-  now_ns_ += 1'000'000;
+  EXPECT_EQ(limit.waited_ns(), 80 * kSecond);
+  now_ns_ += 1000 * kSecond;
+  EXPECT_TRUE(limit.is_over());
+}
+
+TEST_F(WaitLimitTest, OfLittleTimeIsOverAfterOneLook) {
+  WaitLimit limit(kSecond / 10);
+  EXPECT_FALSE(limit.is_over());
+  now_ns_ += kSecond / 2;
   EXPECT_TRUE(limit.is_over());
 }
 
@@ -54,7 +63,7 @@ TEST_F(WaitLimitTest, OfNoTimeIsOverAtOnce) {
 }
 
 TEST_F(WaitLimitTest, AClockThatGoesBackAddsNothing) {
-  WaitLimit limit(800);
+  WaitLimit limit(80 * kSecond);
   now_ns_ -= 500;
   EXPECT_FALSE(limit.is_over());
   EXPECT_EQ(limit.waited_ns(), 0u);
