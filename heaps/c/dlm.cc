@@ -347,8 +347,8 @@ int oc_dlm_end(void) {
     if (data == nullptr || owner != ::getpid() || std::exchange(has_ended, true)) return 0;
     outcore::runtime::write_metrics((*data).metrics_at_exit, (*data).runtime.metrics());
     if (!data->is_volatile) return outcome(data->region.flush());
-    // The next program may need its space. Without occ this is no program's very end: functions that
-    // were registered before may use it.
+    // The next program may need its space. Without occ this is not the very end of a program:
+    // functions that were registered before may use it.
     if (has_begun) data->store->retire();
     return 0;
   });
