@@ -21,7 +21,7 @@ build: packages  ## the library, the command and occ, at build/bin: all that `ma
 demo:  ## sort this machine's files, search its packages, in a quarter of their size, beside mmap
 	@tools/demo.sh
 
-test:  ## checks, tests with g++, clang and sanitizers, as nobody, installed (16 minutes, the first time 25; tools/test.sh list)
+test:  ## checks, tests with g++, clang and sanitizers, as nobody, installed (15 minutes, the first time 25; tools/test.sh list)
 	@tools/test.sh
 
 test-qemu:  ## conformance on the distribution's own 6.1 kernel, in an emulator
