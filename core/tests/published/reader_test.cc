@@ -23,8 +23,8 @@ bool is_listed(pid_t process) {
   return std::find(all.begin(), all.end(), process) != all.end();
 }
 
-// Who touches fills, and counts before it goes on: a thread that reads ahead may count what is there
-// already a moment later.
+// Who touches fills, and counts before it goes on: a thread that reads ahead may count what is
+// there already a moment later.
 RuntimeOptions options_without_guesses() {
   RuntimeOptions options = options_with(2 * kMiB);
   options.fetch = Fetch::kPage;
