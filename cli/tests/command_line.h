@@ -52,6 +52,10 @@ class CommandTest : public testing::Test {
   }
   void SetUp() override { ASSERT_FALSE(dir_.empty()) << "no directory for tests"; }
 
+  // occ, beside the command.
+  static std::string occ_path() {
+    return command_path().substr(0, command_path().rfind('/')) + "/occ";
+  }
   // `arguments` as a shell would take them.
   Outcome run(const std::string& arguments) const {
     return outcome_of(command_path() + " " + arguments);

@@ -91,8 +91,8 @@ TEST_F(FarPrograms, WithStaticArraysLeaveTheirSpaceToTheNext) {
          "  for (long i = 0; i < (long)sizeof a; i += 4096) a[i] = 1;\n"
          "  for (long i = 0; i < (long)sizeof a; i += 4096) sum += a[i];\n"
          "  return printf(\"%ld\\n\", sum) < 0;\n}\n";
-  const std::string occ = command_path().substr(0, command_path().rfind('/')) + "/occ";
-  const Outcome compiled = outcome_of("cd " + dir() + " && " + occ + " arrays.c -o arrays -Wl,-S");
+  const Outcome compiled =
+      outcome_of("cd " + dir() + " && " + occ_path() + " arrays.c -o arrays -Wl,-S");
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   for (int i = 0; i < 3; ++i) {
     const Outcome outcome =

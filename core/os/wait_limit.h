@@ -1,7 +1,7 @@
 // WaitLimit: whether somebody has waited long enough. While the process stands still (SIGSTOP,
 // Ctrl-Z, a frozen cgroup) nobody can do what is waited for, and whoever waited then would give up
 // as soon as it goes on: so of the time between two looks a second counts at most, or an eighth of
-// the bound. One thread; the fault path. REQUIRES: somebody looks more often, or waits longer.
+// the bound; who looks less often waits longer. One thread; the fault path.
 #pragma once
 
 #include <algorithm>

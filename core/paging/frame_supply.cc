@@ -15,7 +15,7 @@ using metrics::Counter;
 int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_ns,
                                 uint32_t* frame) {
   uint64_t start_ns = 0;
-  std::optional<os::WaitLimit> limit;
+  std::optional<os::WaitLimit> wait;
   for (uint32_t attempt = 0;; ++attempt) {
     const uint32_t changes = pager_.budget.changes();
     const uint32_t approaches = pager_.approaches.load();
@@ -29,7 +29,7 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
     if (start_ns == 0) {
       if (wait_ns == 0) return -ENOMEM;
       start_ns = os::now_ns();
-      limit.emplace(wait_ns);
+      wait.emplace(wait_ns);
       cache.counters.add(Counter::waits_for_frame, 1);
     }
     if (keeper_.help(caller, attempt)) continue;
@@ -38,18 +38,18 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
     if (const int error = pager_.stall.error();
         error != 0 && approaches % 2 == 0 && approaches == pager_.approaches.load())
       return error;
-    if (limit->is_over()) return -ENOMEM;
+    if (wait->is_over()) return -ENOMEM;
     keeper_.call_keepers();
     pager_.budget.wait_for_change(changes, 2'000'000);
   }
   OC_CHECK(*frame < pager_.frames.count());
   if (start_ns != 0) cache.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
-  const uint64_t used = pager_.budget.used(), all = pager_.budget.limit();
-  if (used <= all / 100 * pager_.options.high_watermark && !pager_.is_crowded.load()) return 0;
+  const uint64_t used = pager_.budget.used(), limit = pager_.budget.limit();
+  if (used <= limit / 100 * pager_.options.high_watermark && !pager_.is_crowded.load()) return 0;
   keeper_.call_keepers();
   // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
   // saved for all.
-  if (used > all - std::max(all / 128, 4 * cache.page_bytes))
+  if (used > limit - std::max(limit / 128, 4 * cache.page_bytes))
     keeper_.help(caller, static_cast<uint32_t>(*frame));
   return 0;
 }

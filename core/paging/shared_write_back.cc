@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "core/base/assert.h"
 #include "core/os/file_calls.h"
@@ -199,10 +198,10 @@ int SharedWriteBack::store(PageCache& cache, uint64_t first, uint64_t end, Whose
     if (result == kLater) {
       if (whose == Whose::kFlushed)
         return *next = page, 0;  // what is left is for kAll, which waits
-      if (whose == Whose::kAll)
-        is_skipped = true;
-      else if (std::exchange(error, error != 0 ? error : kLater) != 0)
-        return *next = stop, error;  // each costs half a second: others have their turn
+      // Each costs half a second: after the second others have their turn.
+      if (whose == Whose::kOwn && error != 0) return *next = stop, error;
+      if (whose == Whose::kOwn) error = kLater;
+      is_skipped = true;
     } else if (result != 0) {
       error = result;
       if (whose != Whose::kOwn) return *next = page, error;

@@ -41,6 +41,12 @@ Error not_stored(const PageCache& cache, int code, uint64_t page) {
                             "repair the store, then flush again");
 }
 
+// For the next flush to report.
+void note_failed(PageCache& cache, int error, uint64_t page) {
+  if (error != 0 && error != SharedWriteBack::kLater)
+    cache.write_failures.note_unreported({-error, page * kPage, kPage, false});
+}
+
 }  // namespace
 
 SharedWriter::~SharedWriter() {
@@ -231,11 +237,8 @@ int SharedWriter::store_adopted(PageCache& cache) {
   Marks& marks = SharedWriteBack::marks_of(cache);
   uint64_t next = 0;
   const int error = write_back_.store(cache, 0, cache.page_count(), Whose::kOwn, UINT64_MAX, &next);
-  if (error != 0) {
-    if (error != SharedWriteBack::kLater)
-      cache.write_failures.note_unreported({-error, next * kPage, kPage, false});
-    return error == SharedWriteBack::kLater ? -ETIMEDOUT : error;
-  }
+  note_failed(cache, error, next);
+  if (error != 0) return error == SharedWriteBack::kLater ? -ETIMEDOUT : error;
   if (const uint64_t forgotten = marks.begin_to_forget(); forgotten != 0) {
     { const Storing nobody_else(*cache.writes, 0, 1); }  // who still has them in hand
     marks.forget(forgotten);
@@ -257,9 +260,10 @@ void SharedWriter::count_pinned(PageCache& cache) {
       is_any ? buffer::Pins::count(member.record(), first, first + cache.page_count(), is_own) : 0;
   writes.own_pinned.store(pinned);
   std::atomic<uint32_t>& all_pinned = cache.shared->buffer().member().record().pinned_written;
-  if (pinned >= before) all_pinned.fetch_add(static_cast<uint32_t>(pinned - before));
-  if (pinned > before) note_cleaned(writes, kCleanedTogether);  // for who waits that is as good
   if (pinned < before) buffer::lower(all_pinned, static_cast<uint32_t>(before - pinned));
+  if (pinned <= before) return;
+  all_pinned.fetch_add(static_cast<uint32_t>(pinned - before));
+  note_cleaned(writes, kCleanedTogether);  // for who waits that is as good
 }
 
 // Of the pages of the buffer, which are in order, those of this cache that this process has
@@ -284,7 +288,7 @@ void SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> lea
     bool is_skipped = false;
     const int error = write_back_.store_run(cache, first, stop, Whose::kOwn, &is_skipped);
     if (error == SharedWriteBack::kLater) break;  // it may be so for the others, too
-    if (error != 0) cache.write_failures.note_unreported({-error, first * kPage, kPage, false});
+    note_failed(cache, error, first);
     if (write_back_.cleaned() - cleaned_before < kCleanedTogether) continue;
     cleaned_before = write_back_.cleaned();
     buffer_->room().ring();  // somebody is waiting for them
@@ -310,8 +314,7 @@ bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, boo
     uint64_t next = 0;
     const int error =
         write_back_.store(cache, writes.next_page, pages, Whose::kOwn, kPagesAtOnce, &next);
-    if (error != 0 && error != SharedWriteBack::kLater)
-      cache.write_failures.note_unreported({-error, writes.next_page * kPage, kPage, false});
+    note_failed(cache, error, writes.next_page);
     writes.next_page = next >= pages ? 0 : next;
     is_wanted = error == 0 && may_go_on() && is_over_share(cache, Written::kLittle);
   }

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "core/tests/conformance/common.h"
 #include "outcore/buffers.h"
 #include "outcore/region.h"
 #include "outcore/runtime.h"
@@ -57,14 +57,9 @@ class Job {
     EXPECT_EQ(std::fwrite(words.data(), 8, words.size(), file), words.size());
     EXPECT_EQ(std::fclose(file), 0);
     settle(path());
-    void* const memory =
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    EXPECT_NE(memory, MAP_FAILED);
-    shared_ = new (memory) Shared;
   }
   ~Job() {
     for (const pid_t process : processes_) ::kill(process, SIGKILL), wait(process);
-    ::munmap(shared_, sizeof(Shared));
     ::unsetenv("OUTCORE_BUFFER_DIR");
   }
   Job(const Job&) = delete;
@@ -87,7 +82,7 @@ class Job {
   static uint64_t word(uint64_t i) { return mix(i + 1); }
   std::string path() const { return folder_ / "data"; }
   const Folder& folder() const { return folder_; }
-  Shared& shared() const { return *shared_; }
+  Shared& shared() const { return shared_[0]; }
   uint64_t file_pages() const { return file_pages_; }
   uint64_t file_bytes() const { return file_pages_ * kPage; }
 
@@ -141,7 +136,7 @@ class Job {
 
   const Folder folder_;
   const uint64_t file_pages_;
-  Shared* shared_ = nullptr;
+  const Common<Shared> shared_;
   std::vector<pid_t> processes_;
 };
 

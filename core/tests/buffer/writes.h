@@ -2,7 +2,6 @@
 #pragma once
 
 #include <sched.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,26 +17,6 @@
 namespace outcore::scene::of_job {
 
 using Cell = std::atomic<uint64_t>;
-
-// Memory that forked processes share, by the kernel.
-template <typename T>
-class Common {
- public:
-  explicit Common(size_t count) : count_(count) {
-    void* const at = ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    EXPECT_NE(at, MAP_FAILED);
-    at_ = static_cast<T*>(at);
-  }
-  ~Common() { ::munmap(at_, count_ * sizeof(T)); }
-  Common(const Common&) = delete;
-  Common& operator=(const Common&) = delete;
-  T& operator[](size_t i) const { return at_[i]; }
-
- private:
-  const size_t count_;
-  T* at_ = nullptr;
-};
 
 inline MapOptions to_write() {
   MapOptions options;

@@ -15,15 +15,6 @@ using namespace of_job;
 
 class WritesStopped : public of_job::Writes {
  protected:
-  // Until the word is there, or the process has ended without it. Others have the processors.
-  static void wait_for_child(std::atomic<uint32_t>& word, uint32_t least, pid_t child) {
-    siginfo_t ended{};
-    while (word.load() < least && ended.si_pid == 0) {
-      ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT);
-      os::wait_between_processes(&word, word.load(), 1'000'000);
-    }
-    EXPECT_GE(word.load(), least);
-  }
   // A writer that has written as much as it may is stopped; `holds`: another member has half of the
   // limit for itself. Who reads goes on, and whoever writes, too.
   static void expect_room_beside_a_stopped_writer(bool holds) {
@@ -88,8 +79,8 @@ TEST_P(WritesStopped, OthersHaveRoomBesideOneWhoHasHalfForItself) {
   expect_room_beside_a_stopped_writer(true);
 }
 
-// Pinned pages do not become clean, and count for nobody: who has written many of them
-// still writes others, and so does its neighbour.
+// Pinned pages do not become clean, and count for nobody: who has written many of them still
+// writes others, and so does its neighbour.
 TEST_P(WritesStopped, PinnedPagesThatAreWrittenLeaveRoomForWriters) {
   constexpr uint64_t kPinned = kLimit * 3 / 8 / kPage, kEach = 2 * kLimit / kPage;
   constexpr uint64_t kPages = kPinned + 2 * kEach;

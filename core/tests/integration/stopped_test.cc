@@ -1,12 +1,12 @@
 // A process that is stopped (SIGSTOP, Ctrl-Z) while its threads wait, and goes on.
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <thread>
 
 #include "core/os/kernel_features.h"
 #include "core/os/wait.h"
+#include "core/tests/conformance/common.h"
 #include "core/tests/conformance/faulty_store.h"
 #include "core/tests/conformance/mechanism.h"
 
@@ -30,13 +30,6 @@ class Stopped : public testing::TestWithParam<Delivery> {
     ASSERT_TRUE(kernel.ok()) << kernel.message();
     if (GetParam() == Delivery::kMessages && !kernel.value().has_messages)
       GTEST_SKIP() << kernel.value().why_no_messages;
-    void* const memory =
-        ::mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ASSERT_NE(memory, MAP_FAILED);
-    seen_ = new (memory) Seen;
-  }
-  void TearDown() override {
-    if (seen_ != nullptr) ::munmap(seen_, sizeof(Seen));
   }
 
   // Threads write four times the budget, and their store takes nothing until it may.
@@ -74,7 +67,8 @@ class Stopped : public testing::TestWithParam<Delivery> {
     return 0;
   }
 
-  Seen* seen_ = nullptr;
+  const Common<Seen> common_;
+  Seen* const seen_ = &common_[0];
 };
 INSTANTIATE_TEST_SUITE_P(By, Stopped, testing::Values(Delivery::kInThread, Delivery::kMessages),
                          [](const testing::TestParamInfo<Delivery>& of) {
@@ -86,11 +80,7 @@ TEST_P(Stopped, WhoWaitsForRoomGoesOnWaiting) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) ::_exit(write_more_than_there_is_room_for());
-  siginfo_t ended{};
-  while (seen_->is_waiting.load() == 0 && ended.si_pid == 0) {
-    ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT);
-    os::wait_between_processes(&seen_->is_waiting, 0, 1'000'000);
-  }
+  wait_for_child(seen_->is_waiting, 1, child);
   ASSERT_EQ(::kill(child, SIGSTOP), 0);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);

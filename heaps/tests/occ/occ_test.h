@@ -14,10 +14,7 @@ using outcore::cli::Outcome;
 
 class OccTest : public outcore::cli::CommandTest {
  protected:
-  static std::string command() {
-    const std::string other = scene::command_path();
-    return other.substr(0, other.rfind('/')) + "/occ";
-  }
+  static std::string command() { return occ_path(); }
   static std::string program(const std::string& name) {
     return scene::source_folder() + "/heaps/tests/occ/programs/" + name;
   }
