@@ -16,6 +16,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/os/word.h"
 #include "core/store/file_version.h"
 
 namespace outcore::buffer {
@@ -59,28 +60,29 @@ struct MemberRecord {
   static constexpr uint32_t kNews = 4096, kPinSets = 256, kPinWays = 16, kFills = 64;
 
   // Another number for each member that was in this place.
-  std::atomic<uint64_t> generation;
-  // A guess that saves asking for the lock: it was taken once.
-  std::atomic<uint32_t> is_joined;
-  std::atomic<uint32_t> is_holding;  // it is there for others (HeldBuffer)
-  std::atomic<uint32_t> is_leaving;  // others are to store what killed ones have written (Heirs)
+  os::Word<uint64_t> generation;
+  // A guess that saves asking for the lock: it was taken, and not all is cleared yet that its
+  // member left. Set last by who joins, and by who clears it.
+  os::Word<uint32_t> is_joined;
+  os::Word<uint32_t> is_holding;  // it is there for others (HeldBuffer)
+  os::Word<uint32_t> is_leaving;  // others are to store what killed ones have written (Heirs)
   // Odd while this member takes pages out of the memory file, all of them from `punched_first` on
   // and below `punched_end`, which were set before; it changes each time.
-  std::atomic<uint32_t> punching;
-  std::atomic<uint64_t> punched_first, punched_end;
-  std::atomic<uint64_t> reserved_pages;  // of fills under way
-  std::atomic<uint64_t> private_bytes;   // that it may use beside the buffer's frames
-  std::atomic<uint64_t> filled_pages, evicted_pages;
+  os::Word<uint32_t> punching;
+  os::Word<uint64_t> punched_first, punched_end;
+  os::Word<uint64_t> reserved_pages;  // of fills under way
+  os::Word<uint64_t> private_bytes;   // that it may use beside the buffer's frames
+  os::Word<uint64_t> filled_pages, evicted_pages;
   // News for the keeping process; one that finds its place taken overwrites it, and says so.
-  std::atomic<uint64_t> news_end;
-  std::atomic<uint32_t> has_lost_news;
+  os::Word<uint64_t> news_end;
+  os::Word<uint32_t> has_lost_news;
   // Pages that must stay: page + 1 in the upper 48 bits, how often below; 0: none.
-  std::atomic<uint32_t> pin_count;
-  std::atomic<uint32_t> pinned_written;  // of these pages, that it has marked; some time ago
-  alignas(64) std::array<std::atomic<uint64_t>, kPinSets * kPinWays> pins;
-  std::array<std::atomic<uint64_t>, kNews> news;
+  os::Word<uint32_t> pin_count;
+  os::Word<uint32_t> pinned_written;  // of these pages, that it has marked; some time ago
+  alignas(64) std::array<os::Word<uint64_t>, kPinSets * kPinWays> pins;
+  std::array<os::Word<uint64_t>, kNews> news;
   // Runs of pages that it is just reading from a file; 0: none. As News has them.
-  alignas(64) std::array<std::atomic<uint64_t>, kFills> fills;
+  alignas(64) std::array<os::Word<uint64_t>, kFills> fills;
 };
 
 enum class FileState : uint32_t {
@@ -91,21 +93,21 @@ enum class FileState : uint32_t {
 
 // Changed by who holds the board's lock of files.
 struct FileRecord {
-  std::atomic<FileState> state;
+  os::Word<FileState> state;
   store::FileVersion version;
-  uint64_t first_page, pages;                                   // in the memory file of the frames
-  std::array<std::atomic<uint64_t>, kMembersMax / 64> members;  // bits: who has it mapped
+  uint64_t first_page, pages;                                // in the memory file of the frames
+  std::array<os::Word<uint64_t>, kMembersMax / 64> members;  // bits: who has it mapped
   // Somebody has it mapped for writing: its time of change says nothing (Marks).
-  std::atomic<uint32_t> is_written;
+  os::Word<uint32_t> is_written;
   // The members that write it, by the number that pages are marked with (Writer); 0: nobody.
-  std::array<std::atomic<uint64_t>, kWritersMax> writers;
+  std::array<os::Word<uint64_t>, kWritersMax> writers;
   // Of each, by which descriptor it has the file, + 1; and who has it by that (Heirs): bits.
-  std::array<std::atomic<int32_t>, kWritersMax> writer_fds;
-  std::array<std::atomic<uint64_t>, kMembersMax / 64> heirs;
+  std::array<os::Word<int32_t>, kWritersMax> writer_fds;
+  std::array<os::Word<uint64_t>, kMembersMax / 64> heirs;
 
   bool has_members() const {
     return std::any_of(members.begin(), members.end(),
-                       [](const std::atomic<uint64_t>& bits) { return bits.load() != 0; });
+                       [](const os::Word<uint64_t>& bits) { return bits.load() != 0; });
   }
 };
 
@@ -127,45 +129,45 @@ class Writer {
 };
 
 struct Board {
-  static constexpr uint64_t kMagic = 0x4f43425546463036;  // OCBUFF06
+  static constexpr uint64_t kMagic = 0x4f43425546463037;  // OCBUFF07
   static constexpr uint32_t kClaims = 16384, kLeaving = 2048;
 
-  std::atomic<uint64_t> limit_bytes;
-  std::atomic<uint64_t> next_page;  // of the memory file, that no file had; never again given out
-  std::atomic<uint32_t> members_end, keeping_member;  // + 1; 0: nobody yet
-  std::atomic<uint32_t> takeovers;
-  std::atomic<uint32_t> has_unreported_pages;  // a member has ended: see what is in memory
-  std::atomic<uint64_t> used_bytes_max;
+  os::Word<uint64_t> limit_bytes;
+  os::Word<uint64_t> next_page;  // of the memory file, that no file had; never again given out
+  os::Word<uint32_t> members_end, keeping_member;  // + 1; 0: nobody yet
+  os::Word<uint32_t> takeovers;
+  os::Word<uint32_t> has_unreported_pages;  // a member has ended: see what is in memory
+  os::Word<uint64_t> used_bytes_max;
   // Pages that came in, ever, with those that dead members may have brought in and not reported: it
   // is raised before `reserved_pages` is lowered (Occupancy::pages_at_most).
-  alignas(64) std::atomic<uint64_t> filled_pages;
+  alignas(64) os::Word<uint64_t> filled_pages;
   // Words that threads sleep on, each beside how many do.
-  alignas(64) std::atomic<uint32_t> bell;  // for the keeping process
-  std::atomic<uint32_t> is_bell_heard;     // it is awake
-  alignas(64) std::atomic<uint32_t> room_changes;
-  std::atomic<uint32_t> room_waiters;
-  std::atomic<uint32_t> claim_waiters;
+  alignas(64) os::Word<uint32_t> bell;  // for the keeping process
+  os::Word<uint32_t> is_bell_heard;     // it is awake
+  alignas(64) os::Word<uint32_t> room_changes;
+  os::Word<uint32_t> room_waiters;
+  os::Word<uint32_t> claim_waiters;
   // Files that are written; and how often writers were asked to store what they have written, as
   // pages that are to leave must be.
-  std::atomic<uint32_t> written_files;
-  alignas(64) std::atomic<uint32_t> store_requests;
-  std::atomic<uint32_t> heir_requests;  // how often somebody began to write a file
+  os::Word<uint32_t> written_files;
+  alignas(64) os::Word<uint32_t> store_requests;
+  os::Word<uint32_t> heir_requests;  // how often somebody began to write a file
   // Pages that anybody has marked (Marks). Who is killed while it marks or stores some may leave it
   // wrong by those few, until no file is written.
-  alignas(64) std::atomic<uint64_t> written_pages;
+  alignas(64) os::Word<uint64_t> written_pages;
   // Written pages that are to leave, and how many there ever were (LeavingPages).
-  alignas(64) std::atomic<uint64_t> leaving_end;
-  std::array<std::atomic<uint64_t>, kLeaving> leaving;
+  alignas(64) os::Word<uint64_t> leaving_end;
+  std::array<os::Word<uint64_t>, kLeaving> leaving;
   // Who is bringing in which page: page in the upper bits, member + 1 below. A hint, so that two do
   // not read the same: nothing is wrong if it is.
-  alignas(64) std::array<std::atomic<uint64_t>, kClaims> claims;
+  alignas(64) std::array<os::Word<uint64_t>, kClaims> claims;
   std::array<FileRecord, kFilesMax> files;
   std::array<MemberRecord, kMembersMax> members;
 
   // There never was a second member, whatever became of it.
   bool never_had_company() const { return members_end.load() == 1; }
 };
-static_assert(std::atomic<uint64_t>::is_always_lock_free);
+static_assert(os::Word<uint64_t>::is_always_lock_free);
 
 // What members have that cannot leave: for themselves, and pinned. A dead one counts until it is
 // cleared.

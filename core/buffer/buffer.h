@@ -26,13 +26,16 @@ class Buffer {
   // Errors: as there; EAGAIN (no thread could be started).
   static Result<std::shared_ptr<Buffer>> join(const std::string& name, uint64_t limit_bytes);
 
-  explicit Buffer(std::unique_ptr<Member> member);
+  explicit Buffer(std::unique_ptr<Member> member);  // without threads
 
   Member& member() { return *member_; }
   Claims& claims() { return claims_; }
   Pins& pins() { return pins_; }
   Room& room() { return room_; }
   Puncher& puncher() { return puncher_; }
+  // Of one without threads of its own, which join() starts: for a simulation.
+  Keeping& keeping() { return keeping_; }
+  Heir& heir() { return heir_; }
 
   // What this process may use beside the frames, more by so much: the keeping process makes room
   // for it. False: the buffer cannot do without, or the room was not made within `wait_ns`; then

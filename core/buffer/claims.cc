@@ -19,17 +19,17 @@ void Claims::release(uint64_t page) {
   if (!place_of(page).compare_exchange_strong(mine, 0)) return;
   Board& board = member_.board();
   if (board.claim_waiters.load(std::memory_order_seq_cst) != 0)
-    os::wake_between_processes(reinterpret_cast<std::atomic<uint32_t>*>(&place_of(page)));
+    os::wake_between_processes(reinterpret_cast<os::Word<uint32_t>*>(&place_of(page)));
 }
 
 void Claims::wait(uint64_t page, uint64_t ns) {
-  std::atomic<uint64_t>& place = place_of(page);
+  os::Word<uint64_t>& place = place_of(page);
   Board& board = member_.board();
   board.claim_waiters.fetch_add(1, std::memory_order_seq_cst);
   uint64_t seen = place.load(std::memory_order_seq_cst);
   // The lower half has the owner, and so changes whenever the page is dropped.
   if (seen != 0 && seen >> 16 == page)
-    os::wait_between_processes(reinterpret_cast<std::atomic<uint32_t>*>(&place),
+    os::wait_between_processes(reinterpret_cast<os::Word<uint32_t>*>(&place),
                                static_cast<uint32_t>(seen), ns);
   board.claim_waiters.fetch_sub(1);
   if (seen == 0 || seen >> 16 != page || place.load() != seen) return;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/buffer/member.h"
+#include "core/os/word.h"
 
 namespace outcore::buffer {
 
@@ -26,7 +27,7 @@ class Claims {
   void wait(uint64_t page, uint64_t ns);
 
  private:
-  std::atomic<uint64_t>& place_of(uint64_t page) {
+  os::Word<uint64_t>& place_of(uint64_t page) {
     return member_.board().claims[(page * 0x9E3779B97F4A7C15ull >> 32) % Board::kClaims];
   }
   uint64_t word_of(uint64_t page) const { return page << 16 | (member_.index() + 1); }

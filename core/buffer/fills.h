@@ -7,6 +7,7 @@
 #include "core/buffer/member.h"
 #include "core/os/wait.h"
 #include "core/os/wait_limit.h"
+#include "core/os/word.h"
 
 namespace outcore::buffer {
 
@@ -18,9 +19,9 @@ class Fills {
    public:
     Scope(Member& member, uint64_t first_page, uint64_t count) {
       const uint64_t run = News::of(first_page, count, false).bits();
-      std::array<std::atomic<uint64_t>, MemberRecord::kFills>& fills = member.record().fills;
+      std::array<os::Word<uint64_t>, MemberRecord::kFills>& fills = member.record().fills;
       for (uint64_t i = first_page;; ++i) {
-        std::atomic<uint64_t>& place = fills[i % fills.size()];
+        os::Word<uint64_t>& place = fills[i % fills.size()];
         uint64_t none = 0;
         if (place.load(std::memory_order_relaxed) == 0 &&
             place.compare_exchange_strong(none, run, std::memory_order_seq_cst)) {
@@ -35,12 +36,12 @@ class Fills {
     Scope& operator=(const Scope&) = delete;
 
    private:
-    std::atomic<uint64_t>* place_ = nullptr;
+    os::Word<uint64_t>* place_ = nullptr;
   };
 
   static bool has(const MemberRecord& member, uint64_t page) {
     return std::any_of(member.fills.begin(), member.fills.end(),
-                       [page](const std::atomic<uint64_t>& place) {
+                       [page](const os::Word<uint64_t>& place) {
                          const News run(place.load(std::memory_order_seq_cst));
                          return run.bits() != 0 && page >= run.first_page() &&
                                 page - run.first_page() < run.count();
@@ -54,7 +55,7 @@ class Fills {
     os::WaitLimit limit(wait_ns);
     const uint32_t end = member.board().members_end.load(std::memory_order_seq_cst);
     for (uint32_t i = 0; i < end; ++i)
-      for (const std::atomic<uint64_t>& place : member.board().members[i].fills) {
+      for (const os::Word<uint64_t>& place : member.board().members[i].fills) {
         const News run(place.load(std::memory_order_seq_cst));
         const bool is_within = run.bits() != 0 && run.first_page() < first_page + count &&
                                first_page < run.first_page() + run.count();

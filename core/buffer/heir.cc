@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,12 +60,17 @@ Status Heir::start() {
 }
 
 Heir::~Heir() {
-  if (!thread_.joinable()) return;
+  if (thread_.joinable()) {
+    tell_to_end();
+    thread_.join();
+  }
+  OC_CHECK(held_.empty());
+}
+
+void Heir::tell_to_end() {
   buffer_.member().record().is_leaving.store(1, std::memory_order_seq_cst);
   is_ending_.store(1);
   Heirs::ring(buffer_.member());
-  thread_.join();
-  OC_CHECK(held_.empty());
 }
 
 // By the numbers that the process has them by: the member uses them.
@@ -82,7 +86,10 @@ void Heir::run() {
   if (os::place_descriptor != nullptr) return;
   const os::OwnTable table;
   table_ = &table;
-  if (!fetch(table)) return;  // nobody's heir: the kernel, or a filter, refuses
+  if (fetch(table)) work();  // else nobody's heir: the kernel, or a filter, refuses
+}
+
+void Heir::work() {
   Board& board = buffer_.member().board();
   for (bool is_last = false; !is_last;) {
     heard_ = board.heir_requests.load(std::memory_order_seq_cst);
@@ -174,8 +181,7 @@ void Heir::wait_for_others(uint32_t index) const {
   const FileRecord& file = member.board().files[index];
   const uint64_t start_ns = os::now_ns();
   while (Marks::has_inheriting(member, file) && os::now_ns() - start_ns < kOthersNs) {
-    constexpr timespec kPause{0, 500'000};
-    ::nanosleep(&kPause, nullptr);
+    os::pause(500'000);
   }
 }
 
@@ -250,7 +256,7 @@ void Heir::report_failure(const Held& held, int error) const {
                              " as long as that has members, and is tried again")
           .message +
       "\n";
-  const int to = table_->fetch(STDERR_FILENO);
+  const int to = table_ == nullptr ? -1 : table_->fetch(STDERR_FILENO);
   if (to < 0) return;
   const ssize_t ignored = ::write(to, line.data(), line.size());
   static_cast<void>(ignored);

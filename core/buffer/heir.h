@@ -18,6 +18,7 @@
 
 #include "core/buffer/board.h"
 #include "core/os/own_table.h"
+#include "core/os/word.h"
 #include "outcore/result.h"
 
 namespace outcore::buffer {
@@ -33,6 +34,9 @@ class Heir {
   Heir& operator=(const Heir&) = delete;
 
   Status start();  // EAGAIN: no thread could be started
+  // What the thread does, until it is told to end: for a simulation, which has no threads.
+  void work();
+  void tell_to_end();
 
  private:
   // A file that others write.
@@ -58,11 +62,11 @@ class Heir {
   void report_failure(const Held& held, int error) const;
 
   Buffer& buffer_;
-  const os::OwnTable* table_ = nullptr;
+  const os::OwnTable* table_ = nullptr;   // nullptr: in a simulation
   std::map<uint32_t, Held> held_;         // by the record's number
   std::array<std::byte, kPage> bytes_{};  // of the page that is being stored
   uint32_t heard_ = 0;                    // of Board::heir_requests
-  std::atomic<uint32_t> is_ending_{0};
+  os::Word<uint32_t> is_ending_{0};
   std::thread thread_;
 };
 

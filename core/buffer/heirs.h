@@ -2,12 +2,11 @@
 // there for the case that all who write it are killed; see heir.h. Not the fault path.
 #pragma once
 
-#include <time.h>
-
 #include <cstdint>
 
 #include "core/buffer/member.h"
 #include "core/os/wait.h"
+#include "core/os/word.h"
 
 namespace outcore::buffer {
 
@@ -44,7 +43,7 @@ class Heirs {
 
   // They look at once what is written.
   static void ring(Member& member) {
-    std::atomic<uint32_t>& requests = member.board().heir_requests;
+    os::Word<uint32_t>& requests = member.board().heir_requests;
     requests.fetch_add(1, std::memory_order_seq_cst);
     os::wake_between_processes(&requests);
   }
@@ -57,8 +56,7 @@ class Heirs {
     const uint64_t start_ns = os::now_ns();
     while (!has_staying(member, file, member.index()) && os::now_ns() - start_ns < kNsMax &&
            !is_alone(member)) {
-      constexpr timespec kPause{0, 50'000};
-      ::nanosleep(&kPause, nullptr);
+      os::pause(50'000);
     }
   }
 };

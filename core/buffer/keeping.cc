@@ -38,11 +38,15 @@ Status Keeping::start() {
 
 Keeping::~Keeping() {
   if (!thread_.joinable()) return;
+  tell_to_end();
+  thread_.join();
+}
+
+void Keeping::tell_to_end() {
   is_ending_.store(1);
   os::wake_all(&is_ending_);
   member_.board().bell.fetch_add(1);
   os::wake_between_processes(&member_.board().bell);
-  thread_.join();
 }
 
 void Keeping::run() {
@@ -138,8 +142,8 @@ void Keeping::forget_files() {
         board.written_files.fetch_sub(1);
         lower(board.written_pages, marked);
       }
-      for (std::atomic<uint64_t>& writer : file.writers) writer.store(0);
-      for (std::atomic<uint64_t>& heirs : file.heirs) heirs.store(0);
+      for (os::Word<uint64_t>& writer : file.writers) writer.store(0);
+      for (os::Word<uint64_t>& heirs : file.heirs) heirs.store(0);
     }
     forget(i);
     puncher_.punch_range(file.first_page, file.pages);

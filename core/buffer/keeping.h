@@ -22,6 +22,7 @@
 #include "core/buffer/member.h"
 #include "core/buffer/puncher.h"
 #include "core/os/address_space.h"
+#include "core/os/word.h"
 #include "outcore/policy.h"
 #include "outcore/result.h"
 
@@ -38,6 +39,9 @@ class Keeping {
   Keeping& operator=(const Keeping&) = delete;
 
   Status start();  // EAGAIN: no thread could be started
+  // What the thread does, until it is told to end: for a simulation, which has no threads.
+  void run();
+  void tell_to_end();
 
  private:
   static constexpr uint32_t kNone = 0xFFFFFFFF;
@@ -59,7 +63,6 @@ class Keeping {
     os::Table<uint32_t> frame;  // of each page: its number + 1; 0: not in memory
   };
 
-  void run();
   Status begin();
   void step();
   void wake_room_waiters();
@@ -90,7 +93,7 @@ class Keeping {
   bool has_missed_some_ = false;  // pages are in memory that nobody reported, or reported in vain
   uint64_t capacity_ = 0;
   uint64_t looked_after_ns_ = 0, looked_at_memory_ns_ = 0;
-  std::atomic<uint32_t> is_ending_{0};
+  os::Word<uint32_t> is_ending_{0};
   std::thread thread_;
 };
 

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/buffer/heirs.h"
+#include "core/os/buffer_frames.h"
 #include "core/os/file_calls.h"
 
 namespace outcore::buffer {
@@ -65,7 +66,7 @@ Result<std::unique_ptr<Marks>> Marks::open_to_inherit(Member& member, FileRecord
 }
 
 Status Marks::map() {
-  const size_t bytes = base::round_up(pages_ * sizeof(uint64_t), kPage);
+  const size_t bytes = mapped_bytes();
   void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, member_.marks_fd(),
                           static_cast<off_t>(file_.first_page * sizeof(uint64_t)));
   if (at == MAP_FAILED) {
@@ -78,7 +79,7 @@ Status Marks::map() {
   }
   ::madvise(at, bytes, MADV_DONTFORK);
   ::madvise(at, bytes, MADV_DONTDUMP);
-  words_ = static_cast<std::atomic<uint64_t>*>(at);
+  words_ = static_cast<os::Word<uint64_t>*>(at);
   // Never too low, whoever dies here.
   if (member_.board().written_files.fetch_add(1) == 0) member_.board().written_pages.store(0);
   if (file_.is_written.exchange(1) != 0) member_.board().written_files.fetch_sub(1);
@@ -87,7 +88,7 @@ Status Marks::map() {
 
 Marks::~Marks() {
   OC_CHECK(is_closed_);
-  if (words_ != nullptr) ::munmap(words_, base::round_up(pages_ * sizeof(uint64_t), kPage));
+  if (words_ != nullptr) ::munmap(words_, mapped_bytes());
 }
 
 bool Marks::close(bool may_end) {
@@ -100,13 +101,27 @@ bool Marks::close(bool may_end) {
   for (uint32_t slot = 0; slot < kWritersMax; ++slot)  // whoever comes next takes them on again
     if ((adopted_.load() >> slot & 1) != 0) file_.writers[slot].store(kEnded.bits());
   const bool is_last = may_end && writers() == 0;
+  // The memory of the words counts as long as somebody writes (Occupancy). By their addresses: the
+  // descriptor may be another file's by now.
+  if (is_last && words_ != nullptr) ::madvise(words_, mapped_bytes(), MADV_REMOVE);
   if (is_last && file_.is_written.exchange(0) != 0) member_.board().written_files.fetch_sub(1);
   return is_last;
 }
 
-std::atomic<uint64_t>& Marks::word(uint64_t page) const {
+os::Word<uint64_t>& Marks::word(uint64_t page) const {
   OC_ASSERT(page < pages_);
   return words_[page];
+}
+
+bool Marks::has_memory(uint64_t first, uint64_t end) const {
+  OC_CHECK(first < end && end - first <= kTogetherMax && end <= pages_);
+  const uint64_t from = base::round_down(first * sizeof(uint64_t), kPage);
+  const uint64_t bytes = base::round_up(end * sizeof(uint64_t), kPage) - from;
+  unsigned char present[2] = {};
+  OC_CHECK(bytes <= sizeof present * kPage);
+  if (os::look_up_presence(reinterpret_cast<const std::byte*>(words_) + from, bytes, present) != 0)
+    return false;
+  return (present[0] & 1) != 0 && (bytes == kPage || (present[1] & 1) != 0);
 }
 
 // A group without marks may be freed by who did not see this one yet: then it is gone. And who
@@ -114,7 +129,7 @@ std::atomic<uint64_t>& Marks::word(uint64_t page) const {
 int Marks::set(uint64_t first, uint64_t count, uint64_t* newly) {
   OC_CHECK(count != 0 && count <= kTogetherMax && first + count <= pages_);
   *newly = 0;
-  std::atomic<uint64_t>& written_pages = member_.board().written_pages;
+  os::Word<uint64_t>& written_pages = member_.board().written_pages;
   uint64_t counted = 0;  // bits: pages that nobody had marked
   for (;;) {
     uint64_t unmarked = 0;
@@ -129,7 +144,8 @@ int Marks::set(uint64_t first, uint64_t count, uint64_t* newly) {
       counted = is_first ? counted | bit : counted & ~bit;
     }
     *newly = std::max(*newly, unmarked);
-    // Perhaps a page of marks more, or two. Who counts reads this number first (Occupancy).
+    // Perhaps a page of marks more, or two, which the caller has reserved. Who counts reads this
+    // number first (Occupancy).
     if (unmarked != 0) member_.board().filled_pages.fetch_add(2, std::memory_order_seq_cst);
     if (!member_.wait_for_punchers(file_.first_page + first, count)) return -ETIMEDOUT;
     bool are_all_own = true;
@@ -209,7 +225,7 @@ bool Marks::adopt() {
 // What they were storing nobody stores now: also to those who see the writer that has taken them
 // on.
 void Marks::clear_storing(uint64_t slots) {
-  any_word([slots](std::atomic<uint64_t>& word) {
+  any_word([slots](os::Word<uint64_t>& word) {
     uint64_t seen = word.load(std::memory_order_seq_cst);
     while (seen >> kStoringShift != 0 && (slots >> ((seen >> kStoringShift) - 1) & 1) != 0 &&
            !word.compare_exchange_weak(seen, seen & kWriters)) {
@@ -230,7 +246,7 @@ uint32_t Marks::writers_of_all(const Board& board) {
 
 uint64_t Marks::begin_to_forget() {
   const uint64_t adopted = adopted_.load();
-  const bool has_some_left = any_word([adopted](std::atomic<uint64_t>& word) {
+  const bool has_some_left = any_word([adopted](os::Word<uint64_t>& word) {
     uint64_t seen = word.load(std::memory_order_seq_cst);
     if ((seen & adopted) != 0) return true;
     // They were storing what others wrote: whoever gets their number must not seem to.
@@ -250,7 +266,7 @@ void Marks::forget(uint64_t adopted) {
 }
 
 void Marks::drop_all() {
-  any_word([this](std::atomic<uint64_t>& word) {
+  any_word([this](os::Word<uint64_t>& word) {
     if ((word.fetch_and(~own_bit(), std::memory_order_seq_cst) & kWriters) == own_bit())
       lower(member_.board().written_pages, uint64_t{1});
     return false;
@@ -289,7 +305,7 @@ bool Marks::leave_to_others(bool must) {
 
 bool Marks::has_any_own() const {
   return any_word(
-      [this](const std::atomic<uint64_t>& word) { return (word.load() & own_bit()) != 0; });
+      [this](const os::Word<uint64_t>& word) { return (word.load() & own_bit()) != 0; });
 }
 
 uint64_t Marks::glance(const Member& member, uint64_t frame_page) {

@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "core/buffer/member.h"
+#include "core/os/word.h"
 #include "outcore/result.h"
 
 namespace outcore::buffer {
@@ -41,6 +42,8 @@ class Marks {
   // nobody else writes it: returns whether that is so.
   bool close(bool may_end);
 
+  // Whether the words of these pages have memory. A guess a moment later. REQUIRES: as set().
+  bool has_memory(uint64_t first, uint64_t end) const;
   // Marks the pages: this process may write them. *newly: how many were not marked by it. 0;
   // -ETIMEDOUT: a member stands still that might take some away. REQUIRES: pages of the file,
   // kTogetherMax at most.
@@ -113,7 +116,7 @@ class Marks {
   static constexpr unsigned kStoringShift = kWritersMax;
   Marks(Member& member, FileRecord& file, uint32_t slot)
       : member_(member), file_(file), pages_(file.pages), slot_(slot) {}
-  std::atomic<uint64_t>& word(uint64_t page) const;
+  os::Word<uint64_t>& word(uint64_t page) const;
   // Calls is_it(word) for each that has memory, until one says yes; returns whether one did.
   template <typename IsIt>
   bool any_word(const IsIt& is_it) const {
@@ -123,6 +126,7 @@ class Marks {
         if (is_it(word(page))) return true;
     return false;
   }
+  uint64_t mapped_bytes() const { return base::round_up(pages_ * sizeof(uint64_t), kPage); }
   uint64_t own_bit() const { return uint64_t{1} << slot_; }
   // Who stores it has ended.
   bool is_stale(uint64_t storing) const;
@@ -133,8 +137,8 @@ class Marks {
   FileRecord& file_;
   const uint64_t pages_;
   const uint32_t slot_;
-  std::atomic<uint64_t> adopted_{0};  // bits
-  std::atomic<uint64_t>* words_ = nullptr;
+  os::Word<uint64_t> adopted_{0};  // bits
+  os::Word<uint64_t>* words_ = nullptr;
   bool is_closed_ = false, leaves_marks_ = false;
 };
 

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,8 +37,7 @@ int lock_soon(int fd, uint64_t byte) {
     const int result = os::lock_bytes(fd, F_WRLCK, byte, 1);
     if (result != -EAGAIN) return result;
     if (limit.is_over()) return -ETIMEDOUT;
-    constexpr timespec kPause{0, 200'000};
-    ::nanosleep(&kPause, nullptr);
+    os::pause(200'000);
   }
 }
 
@@ -81,9 +79,10 @@ class Scope {
 }  // namespace
 
 Member::~Member() {
+  // Without the lock, or with another member in its place, it is dead to others, who clear it.
   if (has_slot_) {
     const FilesLock lock(*this);
-    clear(index_);
+    if (lock.is_held() && record().generation.load() == generation_) clear(index_);
   }
   if (fd_ >= 0) {
     // A copy of the descriptor that somebody has would keep them.
@@ -172,8 +171,7 @@ Status Member::find_or_make(uint64_t limit_bytes) {
       marks_fd_ = files.marks;
       return map_board();
     }
-    constexpr timespec kPause{0, 200'000};
-    ::nanosleep(&kPause, nullptr);
+    os::pause(200'000);
   }
   return Error{EACCES, "join the buffer " + name_ +
                            ": the memory of its members cannot be had from here (another "
@@ -216,14 +214,18 @@ Status Member::map_board() {
   return {};
 }
 
-// What a dead member had in this place must not look like ours, not for a moment: so nobody looks
-// at the table of files meanwhile. REQUIRES: the lock of kMaking.
+// A place whose lock is held looks like that of who was in it, until all is cleared that one left:
+// so it is cleared first, and its lock taken then. REQUIRES: the lock of kMaking.
 Status Member::acquire_slot() {
   const Scope files(fd_, kFiles);
   if (files.result() != 0)
     return base::system_error(files.result(), "join the buffer " + name_,
                               "a process that has it seems to stand still");
   for (uint32_t slot = 0; slot < kMembersMax; ++slot) {
+    if (board_->members[slot].is_joined.load() != 0) {
+      if (is_locked(fd_, kSlots + slot, 1)) continue;
+      clear(slot);
+    }
     const int result = os::lock_bytes(fd_, F_WRLCK, kSlots + slot, 1);
     if (result == -EAGAIN) continue;
     if (result != 0) return base::system_error(result, "join the buffer " + name_);
@@ -231,15 +233,14 @@ Status Member::acquire_slot() {
             write_to(fd_, slot_offset(slot), Slot{::getpid(), board_fd_, frames_fd_, marks_fd_});
         written != 0)
       return base::system_error(written, "write the file of the buffer " + name_);
-    clear(slot);
-    board_->members[slot].generation.fetch_add(1);
+    generation_ = board_->members[slot].generation.fetch_add(1) + 1;
     index_ = slot;
     has_slot_ = true;
     OC_CHECK(index_ < kMembersMax && board_ != nullptr);
-    record().is_joined.store(1);
     uint32_t end = board_->members_end.load();
     while (end <= slot && !board_->members_end.compare_exchange_weak(end, slot + 1)) {
     }
+    record().is_joined.store(1);
     return {};
   }
   return Error{EUSERS, "join the buffer " + name_ + ": it has " + std::to_string(kMembersMax) +
@@ -253,10 +254,14 @@ bool Member::is_alive(uint32_t member) const {
   return !has_file() || is_locked(fd_, kSlots + member, 1);
 }
 
+// Another may be in its place by the time that the lock is asked for.
 bool Member::is_alive(Writer writer) const {
   OC_CHECK(writer.is_any() && writer.index() < kMembersMax);
-  return board_->members[writer.index()].generation.load() == writer.generation() &&
-         is_alive(writer.index());
+  const MemberRecord& m = board_->members[writer.index()];
+  const auto is_its = [&] {
+    return m.generation.load() == writer.generation() && m.is_joined.load() != 0;
+  };
+  return is_its() && is_alive(writer.index()) && is_its();
 }
 
 int32_t Member::process_of(uint32_t member) const {
@@ -296,26 +301,27 @@ void Member::clear(uint32_t member) const {
   OC_CHECK(member < kMembersMax);
   MemberRecord& m = board_->members[member];
   // It may have brought in what it could not tell any more.
-  if (m.is_joined.exchange(0) != 0) board_->has_unreported_pages.store(1);
+  board_->has_unreported_pages.store(1);
   m.is_holding.store(0);
-  m.is_leaving.store(0);
   // What was under way may be in memory, and nobody tells it any more.
   const uint64_t under_way = m.reserved_pages.load();
   board_->filled_pages.fetch_add(under_way, std::memory_order_seq_cst);
   lower(m.reserved_pages, under_way);
   m.private_bytes.store(0);
-  for (std::atomic<uint64_t>& pin : m.pins) pin.store(0);
+  for (os::Word<uint64_t>& pin : m.pins) pin.store(0);
   m.pin_count.store(0);
   m.pinned_written.store(0);
-  for (std::atomic<uint64_t>& fill : m.fills) fill.store(0);
+  for (os::Word<uint64_t>& fill : m.fills) fill.store(0);
   if (m.punching.load() % 2 != 0) m.punching.fetch_add(1);
   for (FileRecord& file : board_->files) {
     file.members[member / 64].fetch_and(~(uint64_t{1} << (member % 64)));
     file.heirs[member / 64].fetch_and(~(uint64_t{1} << (member % 64)));
   }
-  for (std::atomic<uint64_t>& claim : board_->claims)
+  for (os::Word<uint64_t>& claim : board_->claims)
     if (uint64_t held = claim.load(); held != 0 && (held & 0xFFFF) == member + 1)
       claim.compare_exchange_strong(held, 0);
+  m.is_leaving.store(0);
+  m.is_joined.store(0);
 }
 
 // It works for some microseconds, unless it dies or stands still.
@@ -325,7 +331,7 @@ bool Member::wait_for_punchers(uint64_t first_page, uint64_t count) const {
   const uint32_t end = board_->members_end.load(std::memory_order_seq_cst);
   for (uint32_t i = 0; i < end; ++i) {
     MemberRecord& m = board_->members[i];
-    std::atomic<uint32_t>& punching = m.punching;
+    os::Word<uint32_t>& punching = m.punching;
     const uint32_t seen = punching.load(std::memory_order_seq_cst);
     if (seen % 2 == 0) continue;
     // Of this time, if `punching` is still the same after they were read.
@@ -350,18 +356,20 @@ bool Member::clear_dead() const {
   return is_any;
 }
 
-Member::FilesLock::FilesLock(Member& member, Patience patience)
-    : member_(member), guard_(member.files_, std::defer_lock) {
+Member::FilesLock::FilesLock(Member& member, Patience patience) : member_(member) {
   if (patience == Patience::kNone) {
-    is_held_ = guard_.try_lock() && member_.has_file() &&
-               os::lock_bytes(member_.fd_, F_WRLCK, kFiles, 1) == 0;
+    is_ours_ = member_.files_.try_lock();
+    is_held_ =
+        is_ours_ && member_.has_file() && os::lock_bytes(member_.fd_, F_WRLCK, kFiles, 1) == 0;
     return;
   }
-  guard_.lock();
+  member_.files_.lock();
+  is_ours_ = true;
   is_held_ = member_.has_file() && lock_soon(member.fd_, kFiles) == 0;
 }
 Member::FilesLock::~FilesLock() {
   if (is_held_) unlock(member_.fd_, kFiles);
+  if (is_ours_) member_.files_.unlock();
 }
 
 }  // namespace outcore::buffer

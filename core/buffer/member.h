@@ -10,12 +10,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "core/buffer/board.h"
 #include "core/buffer/named_file.h"
 #include "core/buffer/occupancy.h"
+#include "core/os/wait.h"
 #include "outcore/result.h"
 
 namespace outcore::buffer {
@@ -43,7 +43,7 @@ class Member {
   int frames_fd() const { return frames_fd_; }
   int marks_fd() const { return marks_fd_; }
   // As files name it that it writes.
-  Writer as_writer() const { return Writer::of(record(), index_); }
+  Writer as_writer() const { return Writer(generation_ << 16 | (index_ + 1)); }
   // Whether the member that is meant is alive. The fault path.
   bool is_alive(Writer writer) const;
   int file_fd() const { return fd_; }  // of the buffer's file; for tests
@@ -75,14 +75,15 @@ class Member {
 
    private:
     Member& member_;
-    std::unique_lock<std::mutex> guard_;
-    bool is_held_ = false;
+    const os::SignalBlock block_;
+    bool is_ours_ = false, is_held_ = false;
   };
 
   // Whether this process keeps the buffer from now on: no other one does.
   bool try_to_keep() const;
   void stop_keeping() const;
-  // What a member that has ended left is no longer there. REQUIRES: the lock of files.
+  // What a member that has ended left is no longer there. Who is killed meanwhile has done no harm:
+  // the next one does it again. REQUIRES: the lock of files.
   void clear(uint32_t member) const;
   // Pages may have been punched by who did not see what this member has just said of them: waits
   // for those who are at pages from `first_page` to `first_page + count`. False: one stands still.
@@ -105,8 +106,9 @@ class Member {
   NamedFile file_, frames_;
   Occupancy occupancy_;
   uint32_t index_ = 0;
+  uint64_t generation_ = 0;  // of its record
   bool has_slot_ = false, has_made_it_ = false;
-  std::mutex files_;
+  os::Lock files_;  // among threads of this process
 };
 
 }  // namespace outcore::buffer

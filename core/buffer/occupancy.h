@@ -8,6 +8,7 @@
 
 #include "core/buffer/board.h"
 #include "core/buffer/named_file.h"
+#include "core/os/word.h"
 
 namespace outcore::buffer {
 
@@ -37,8 +38,8 @@ class Occupancy {
   NamedFile frames_;
   int frames_fd_ = -1, marks_fd_ = -1;
   // Pages in memory, and of marks, less Board::filled_pages, when they were last counted.
-  mutable std::atomic<int64_t> counted_pages_{0};
-  mutable std::atomic<uint32_t> trusted_{0};  // how often since; 0: not yet
+  mutable os::Word<int64_t> counted_pages_{0};
+  mutable os::Word<uint32_t> trusted_{0};  // how often since; 0: not yet
 };
 
 }  // namespace outcore::buffer

@@ -80,7 +80,7 @@ void Pins::drop(uint64_t page) {
 
 void Pins::drop_all(uint64_t first_page, uint64_t count) {
   if (member_.record().pin_count.load() == 0) return;
-  for (std::atomic<uint64_t>& pin : member_.record().pins) {
+  for (os::Word<uint64_t>& pin : member_.record().pins) {
     const uint64_t word = pin.load(), page = (word >> 16) - 1;
     if (word == 0 || page < first_page || page - first_page >= count) continue;
     pin.store(0);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/buffer/member.h"
+#include "core/os/word.h"
 
 namespace outcore::buffer {
 
@@ -25,7 +26,7 @@ class Pins {
   static uint64_t count(const MemberRecord& member, uint64_t first, uint64_t end,
                         const IsCounted& is_counted) {
     uint64_t pages = 0;
-    for (const std::atomic<uint64_t>& pin : member.pins)
+    for (const os::Word<uint64_t>& pin : member.pins)
       if (const uint64_t word = pin.load(); word != 0)
         if (const uint64_t page = (word >> 16) - 1; page >= first && page < end)
           pages += is_counted(page) ? 1 : 0;

@@ -23,7 +23,7 @@ void Room::ring() {
 
 bool Room::try_acquire(uint64_t pages) {
   OC_CHECK(pages != 0);
-  std::atomic<uint64_t>& reserved = member_.record().reserved_pages;
+  os::Word<uint64_t>& reserved = member_.record().reserved_pages;
   reserved.fetch_add(pages, std::memory_order_seq_cst);
   const uint64_t limit = limit_bytes();
   uint64_t used = member_.occupancy().used_bytes_at_most();
@@ -35,7 +35,7 @@ bool Room::try_acquire(uint64_t pages) {
 }
 
 void Room::note_used(uint64_t used_bytes) {
-  std::atomic<uint64_t>& most = member_.board().used_bytes_max;
+  os::Word<uint64_t>& most = member_.board().used_bytes_max;
   uint64_t before = most.load(std::memory_order_relaxed);
   while (used_bytes > before && used_bytes <= limit_bytes() &&
          !most.compare_exchange_weak(before, used_bytes, std::memory_order_relaxed)) {

@@ -11,6 +11,7 @@
 
 #include "core/buffer/member.h"
 #include "core/buffer/puncher.h"
+#include "core/os/word.h"
 
 namespace outcore::buffer {
 
@@ -52,7 +53,7 @@ class Room {
   bool help(uint64_t chance);
   Member& member_;
   Puncher& puncher_;
-  std::atomic<uint64_t> impatient_until_ns_{0};
+  os::Word<uint64_t> impatient_until_ns_{0};
 };
 
 }  // namespace outcore::buffer

@@ -1,7 +1,5 @@
 #include "core/buffer/shared_file.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cerrno>
 
@@ -65,7 +63,7 @@ FileRecord* make(const Member& member, const store::FileVersion& version) {
     if (board.next_page.load() + place > kFramesBytes / kPage) return nullptr;
     file.version = version;
     file.first_page = board.next_page.fetch_add(place);
-    for (std::atomic<uint64_t>& bits : file.members) bits.store(0);
+    for (os::Word<uint64_t>& bits : file.members) bits.store(0);
     file.state.store(FileState::kOpen);
     return &file;
   }
@@ -75,9 +73,8 @@ FileRecord* make(const Member& member, const store::FileVersion& version) {
 // Since it was changed last; a tenth of a second at most.
 void wait_until_old(int fd) {
   store::FileVersion now;
-  constexpr timespec kPause{0, 5'000'000};
   for (int i = 0; store::FileVersion::of(fd, &now) == 0 && now.is_fresh() && i < 20; ++i)
-    ::nanosleep(&kPause, nullptr);
+    os::pause(5'000'000);
 }
 
 uint64_t bit_of(uint32_t member) { return uint64_t{1} << (member % 64); }

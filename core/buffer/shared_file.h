@@ -13,6 +13,7 @@
 
 #include "core/buffer/buffer.h"
 #include "core/buffer/marks.h"
+#include "core/os/word.h"
 #include "outcore/result.h"
 
 namespace outcore::buffer {
@@ -88,7 +89,7 @@ class SharedFile {
   const uint32_t index_;
   const uint64_t first_page_, pages_;
   bool is_left_ = false;
-  std::atomic<uint32_t> inside_{0}, blocks_{0};
+  os::Word<uint32_t> inside_{0}, blocks_{0};
 };
 
 }  // namespace outcore::buffer

@@ -5,11 +5,13 @@
 
 #include "core/base/assert.h"
 #include "core/os/descriptor_place.h"
+#include "core/os/wait.h"
 
 namespace outcore::os {
 
 int read_all(int fd, uint64_t offset, std::span<std::byte> into) {
   OC_ASSERT(fd >= 0);
+  interleave();
   while (!into.empty()) {
     const ssize_t got =
         repeat([&] { return ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset)); });
@@ -22,6 +24,7 @@ int read_all(int fd, uint64_t offset, std::span<std::byte> into) {
 
 int write_all(int fd, uint64_t offset, std::span<const std::byte> from) {
   OC_ASSERT(fd >= 0);
+  interleave();
   while (!from.empty()) {
     const ssize_t put =
         repeat([&] { return ::pwrite(fd, from.data(), from.size(), static_cast<off_t>(offset)); });
@@ -44,6 +47,7 @@ int allocate_space(int fd, uint64_t offset, uint64_t size_bytes) {
 }
 
 int punch_hole(int fd, uint64_t offset, uint64_t size_bytes) {
+  interleave();
   return repeat([&] {
     return ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                        static_cast<off_t>(size_bytes));

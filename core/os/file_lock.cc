@@ -10,6 +10,7 @@
 #include "core/os/descriptor_place.h"
 #include "core/os/file_calls.h"
 #include "core/os/parents_descriptors.h"
+#include "core/os/wait.h"
 
 namespace outcore::os {
 namespace {
@@ -38,6 +39,7 @@ int lock_file(int fd, bool is_exclusive) {
 }
 
 int lock_bytes(int fd, int type, uint64_t first, uint64_t count, bool may_wait) {
+  interleave();
   struct flock range = range_of(type, first, count);
   const int error =
       repeat([&] { return ::fcntl(fd, may_wait ? F_OFD_SETLKW : F_OFD_SETLK, &range); });
@@ -45,6 +47,7 @@ int lock_bytes(int fd, int type, uint64_t first, uint64_t count, bool may_wait) 
 }
 
 int find_lock(int fd, uint64_t first, uint64_t count, struct flock* found) {
+  interleave();
   *found = range_of(F_WRLCK, first, count);
   return ::fcntl(fd, F_OFD_GETLK, found) == 0 ? 0 : -errno;
 }

@@ -65,6 +65,7 @@ int ParentsDescriptors::open(const std::function<int()>& make) {
     all.back() = fd;
   else
     all.pop_back();
+  if (fd >= 0 && wait_hooks != nullptr) wait_hooks->note_descriptor(fd, true);
   return fd;
 }
 
@@ -78,7 +79,9 @@ void ParentsDescriptors::add(int fd) {
 void ParentsDescriptors::close(int fd) {
   const SignalBlock block;
   const Locked locked(listed().lock);
-  if (unlist(fd)) ::close(fd);
+  if (!unlist(fd)) return;
+  if (wait_hooks != nullptr) wait_hooks->note_descriptor(fd, false);
+  ::close(fd);
 }
 
 void ParentsDescriptors::forget(int fd) {

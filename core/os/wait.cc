@@ -56,11 +56,14 @@ void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns
 
 void wait_between_processes(std::atomic<uint32_t>* word, uint32_t while_value,
                             uint64_t timeout_ns) {
+  if (wait_hooks != nullptr)
+    return wait_hooks->wait_between_processes(word, while_value, timeout_ns);
   wait_on(word, FUTEX_WAIT, while_value, timeout_ns);
   rest_if_told();
 }
 
 void wake_between_processes(std::atomic<uint32_t>* word) {
+  if (wait_hooks != nullptr) return wait_hooks->wake_between_processes(word);
   ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
@@ -77,6 +80,15 @@ void wake(std::atomic<uint32_t>* word, uint32_t most) {
 void yield() {
   if (wait_hooks != nullptr) return wait_hooks->yield();
   ::sched_yield();
+}
+
+void pause(uint64_t ns) {
+  if (wait_hooks != nullptr) return wait_hooks->pause(ns);
+  const timespec time = {static_cast<time_t>(ns / 1'000'000'000),
+                         static_cast<long>(ns % 1'000'000'000)};
+  const int saved_errno = errno;
+  ::nanosleep(&time, nullptr);
+  errno = saved_errno;
 }
 
 void pause_where_refused(int error) {

@@ -16,8 +16,17 @@ struct WaitHooks {
   virtual void wake_all(std::atomic<uint32_t>* word) = 0;
   virtual void yield() = 0;
   virtual uint64_t now_ns() = 0;
+  virtual void pause(uint64_t) { yield(); }
+  // The same words by other addresses: each process maps them somewhere else.
+  virtual void wait_between_processes(std::atomic<uint32_t>* word, uint32_t while_value,
+                                      uint64_t timeout_ns) {
+    wait(word, while_value, timeout_ns);
+  }
+  virtual void wake_between_processes(std::atomic<uint32_t>* word) { wake_all(word); }
   // Other threads may run here. Called in checked builds only.
   virtual void interleave() {}
+  // The running process has opened, or closes, a descriptor that is its own (ParentsDescriptors).
+  virtual void note_descriptor(int, bool) {}
 };
 // nullptr except in simulations. Set before any thread of the engine runs.
 extern WaitHooks* wait_hooks;
@@ -27,12 +36,19 @@ extern WaitHooks* wait_hooks;
 void wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns);
 void wake_all(std::atomic<uint32_t>* word);
 void wake(std::atomic<uint32_t>* word, uint32_t most);
-// The same for words in memory that several processes map: threads of all of them. No simulation
-// has such words.
+// The same for words in memory that several processes map: threads of all of them.
 void wait_between_processes(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns);
 void wake_between_processes(std::atomic<uint32_t>* word);
 void yield();
+// For so long, where nothing tells when it is time.
+void pause(uint64_t ns);
 uint64_t now_ns();
+// In a simulation others may run here. Nothing in builds that are not checked.
+inline void interleave() {
+#ifdef OUTCORE_CHECKED
+  if (wait_hooks != nullptr) wait_hooks->interleave();
+#endif
+}
 // For a thread whose waiting call (poll, say) failed with `error`: where the kernel refuses the
 // call, as the filter of a sandbox can have it, the thread must look from time to time instead, and
 // pauses here; otherwise it asks again at once.

@@ -121,13 +121,23 @@ Result<CutReport> Engine::cut(std::span<PageCache* const> caches, const CutCalls
 
 uint64_t Engine::used_bytes() const { return pager_.budget.used() + budget_control_.lent_bytes(); }
 
+uint64_t Engine::metadata_bytes() const {
+  constexpr uint64_t kFreshNs = 100'000'000;
+  const uint64_t now_ns = os::now_ns();
+  if (now_ns - metadata_ns_.load() >= kFreshNs) {
+    metadata_bytes_.store(pager_.metadata_bytes());
+    metadata_ns_.store(now_ns);
+  }
+  return metadata_bytes_.load();
+}
+
 void Engine::add_to(Metrics& metrics) const {
   const uint64_t total = budget_bytes(), used = used_bytes();
   metrics.gauges.budget_bytes = total;
   metrics.gauges.used_bytes = budget_control_.lent_bytes() == 0 ? used : std::min(used, total);
   metrics.gauges.used_bytes_max = std::max(pager_.budget.used_max(), metrics.gauges.used_bytes);
   metrics.gauges.bounce_bytes = pager_.buffer_bytes();
-  metrics.gauges.metadata_bytes = pager_.metadata_bytes();
+  metrics.gauges.metadata_bytes = metadata_bytes();
   metrics.gauges.replays = replayer_.count();
   for (const auto& shard : pager_.shards) metrics.policies.push_back(shard->policy->metrics());
 }

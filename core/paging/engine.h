@@ -5,6 +5,7 @@
 // pin, … from the program's threads, with signals blocked. See ARCHITECTURE.md, "One fault".
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -188,11 +189,15 @@ class Engine {
   uint64_t least_budget_bytes() const { return budget_control_.least_bytes(); }
   // Of the budget, what is in memory: pages, buffers, and what is lent to stores.
   uint64_t used_bytes() const;
+  // Of our tables, what was in memory a tenth of a second ago at most: the kernel is asked page by
+  // page.
+  uint64_t metadata_bytes() const;
   void add_to(Metrics& metrics) const;  // the gauges and policies
 
   // -- what our threads do, for a simulation that has none --
   bool run_prefetch() { return prefetcher_.run_one(); }
   bool keep(Shard& shard) { return keeper_.keep(shard); }
+  SharedWriter& writer() { return writer_; }
 
  private:
   explicit Engine(const PagerOptions& options);
@@ -225,6 +230,7 @@ class Engine {
   std::shared_ptr<Lending> lending_;
   PageCacheList caches_;
   os::Lock cut_lock_;
+  mutable std::atomic<uint64_t> metadata_bytes_{0}, metadata_ns_{0};  // when they were looked at
   std::vector<std::thread> threads_;
 };
 

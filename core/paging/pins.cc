@@ -6,6 +6,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/wait.h"
 
 namespace outcore::paging {
 
@@ -99,7 +100,7 @@ int Pins::pin_shared_page(View& view, uint64_t page, bool is_write) {
   PageCache& cache = *view.cache;
   int result = shared_.pin(cache, view, page);
   if (result != 0 || !is_write) return result;
-  result = writer_.allow(cache, view, page, {page, page + 1});
+  while ((result = writer_.allow(cache, view, page, {page, page + 1})) == -EAGAIN) os::yield();
   if (result != 0) shared_.unpin(cache, page);
   return result;
 }

@@ -126,14 +126,18 @@ int SharedFiller::acquire_room(PageCache& cache, const Wanted& wanted, Run* run)
     if (whole.has(page) && page != wanted.page)
       cache.shared->buffer().claims().release(cache.shared->frame_page(page));
   if (!wanted.is_demanded) return room.try_acquire(1) ? 0 : -ENOMEM;
+  return wait_for_room(cache, 1);
+}
+
+int SharedFiller::wait_for_room(PageCache& cache, uint64_t pages) {
+  buffer::Room& room = cache.shared->buffer().room();
   const uint64_t start_ns = os::now_ns();
-  // Whoever changes the views, or hands the file back, waits for us.
   const auto is_unwanted = [](const void* of) {
     const auto& c = *static_cast<const PageCache*>(of);
     return c.is_frozen.load(std::memory_order_seq_cst) || c.shared->is_blocked();
   };
   const int result =
-      room.acquire(1, std::max<uint64_t>(pager_.options.wait_ns_max, 1), {is_unwanted, &cache});
+      room.acquire(pages, std::max<uint64_t>(pager_.options.wait_ns_max, 1), {is_unwanted, &cache});
   cache.counters.add(Counter::waits_for_frame, 1);
   cache.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
   return result;

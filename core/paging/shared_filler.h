@@ -51,6 +51,10 @@ class SharedFiller {
   // came in. REQUIRES: between SharedFile::enter() and leave().
   int fill(PageCache& cache, const region::View& view, const Wanted& wanted, uint32_t* filled);
 
+  // Waits for memory for so many pages, until Room::release(). 0; -ENOMEM; -EAGAIN: look again, who
+  // changes the views, or hands the file back, waits for this thread.
+  int wait_for_room(PageCache& cache, uint64_t pages);
+
   // Keeps the page in memory until unpin(). 0 or -errno. REQUIRES: buffer::Pins::reserve().
   int pin(PageCache& cache, region::View& view, uint64_t page);
   void unpin(PageCache& cache, uint64_t page);

@@ -210,7 +210,7 @@ int SharedWriteBack::store(PageCache& cache, uint64_t first, uint64_t end, Whose
     if (is_skipped && whose == Whose::kAll) {
       if (!others.has_value()) others.emplace(kOthersNsMax);
       if (others->is_over()) return *next = page, -ETIMEDOUT;
-      ::usleep(200);
+      os::pause(200'000);
       continue;
     }
     others.reset();

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/os/word.h"
 #include "core/paging/shared_filler.h"
 #include "core/paging/shared_writes.h"
 
@@ -43,7 +44,7 @@ class SharedWriteBack {
   static int protect(PageCache& cache, uint64_t first, uint64_t end);
 
   SharedFiller& filler_;
-  std::atomic<uint64_t> cleaned_{0};
+  os::Word<uint64_t> cleaned_{0};
 };
 
 }  // namespace outcore::paging

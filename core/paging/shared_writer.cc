@@ -52,19 +52,24 @@ void note_failed(PageCache& cache, int error, uint64_t page) {
 SharedWriter::~SharedWriter() {
   OC_CHECK(caches_.empty());
   if (!thread_.joinable()) return;
+  tell_to_end();
+  thread_.join();
+}
+
+void SharedWriter::tell_to_end() {
   is_ending_.store(1);
-  std::atomic<uint32_t>& requests = buffer_->member().board().store_requests;
+  os::Word<uint32_t>& requests = buffer_->member().board().store_requests;
   requests.fetch_add(1);
   os::wake_between_processes(&requests);
-  thread_.join();
 }
 
 Status SharedWriter::add(PageCache* cache) {
   OC_CHECK(cache->writes != nullptr && cache->shared != nullptr);
   const os::SignalBlock block;
   const os::Locked locked(list_lock_);
+  if (buffer_ == nullptr) buffer_ = &cache->shared->buffer();
+  OC_CHECK(buffer_ == &cache->shared->buffer());
   if (!thread_.joinable() && pager_.options.has_threads) {
-    buffer_ = &cache->shared->buffer();
     try {
       thread_ = os::unseen_thread([this] { run(); });
     } catch (const std::system_error& e) {
@@ -93,9 +98,20 @@ void SharedWriter::remove(PageCache* cache) {
   if (!marks.leave_to_others(!lock.is_held())) marks.drop_all();
 }
 
+// Marks take memory, too, where there were none yet: a page, or two.
 int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, TouchRuns::Run run) {
   OC_ASSERT(view.is_writable.load());
   OC_CHECK(run.first <= page && page < run.end && run.end <= cache.page_count());
+  constexpr uint64_t kMarksPages = 2;
+  if (SharedWriteBack::marks_of(cache).has_memory(run.first, run.end))
+    return mark(cache, view, page, run);
+  if (const int result = filler_.wait_for_room(cache, kMarksPages); result != 0) return result;
+  const int result = mark(cache, view, page, run);
+  cache.shared->buffer().room().release(kMarksPages);
+  return result;
+}
+
+int SharedWriter::mark(PageCache& cache, const View& view, uint64_t page, TouchRuns::Run run) {
   SharedWrites& writes = *cache.writes;
   Marks& marks = SharedWriteBack::marks_of(cache);
   if (!marks.is_own(page))
@@ -154,12 +170,12 @@ bool SharedWriter::is_over_share(const PageCache& cache, Written written) const 
 int SharedWriter::wait_for_share(PageCache& cache) {
   SharedWrites& writes = *cache.writes;
   if (!is_over_share(cache, Written::kMost)) return 0;
-  std::atomic<uint32_t>& requests = cache.shared->buffer().member().board().store_requests;
+  os::Word<uint32_t>& requests = cache.shared->buffer().member().board().store_requests;
   os::WaitLimit limit(pager_.options.wait_ns_max);
   bool is_over = true, is_to_ask = true;
   writes.share_waiters.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
-    const uint32_t seen = writes.cleaned.load(std::memory_order_seq_cst);
+    const uint32_t seen = writes.cleanings.load(std::memory_order_seq_cst);
     is_over = is_over_share(cache, Written::kMost);
     if (!is_over || limit.is_over()) break;
     const uint64_t now_ns = os::now_ns();
@@ -167,7 +183,7 @@ int SharedWriter::wait_for_share(PageCache& cache) {
       requests.fetch_add(1, std::memory_order_seq_cst);
       os::wake_between_processes(&requests);
     }
-    os::wait(&writes.cleaned, seen, kPeriodNs);
+    os::wait(&writes.cleanings, seen, kPeriodNs);
     is_to_ask = os::now_ns() - now_ns >= kPeriodNs;  // nobody seems to store anything
   }
   writes.share_waiters.fetch_sub(1, std::memory_order_seq_cst);
@@ -196,7 +212,7 @@ Status SharedWriter::flush(PageCache& cache, uint64_t first, uint64_t end) {
 
 void SharedWriter::run() {
   const os::SignalBlock block;
-  std::atomic<uint32_t>& requests = buffer_->member().board().store_requests;
+  os::Word<uint32_t>& requests = buffer_->member().board().store_requests;
   uint32_t heard = requests.load(std::memory_order_seq_cst);
   uint64_t cleaned_before = 0;
   while (is_ending_.load() == 0) {
@@ -259,7 +275,7 @@ void SharedWriter::count_pinned(PageCache& cache) {
   const uint64_t pinned =
       is_any ? buffer::Pins::count(member.record(), first, first + cache.page_count(), is_own) : 0;
   writes.own_pinned.store(pinned);
-  std::atomic<uint32_t>& all_pinned = cache.shared->buffer().member().record().pinned_written;
+  os::Word<uint32_t>& all_pinned = cache.shared->buffer().member().record().pinned_written;
   if (pinned < before) buffer::lower(all_pinned, static_cast<uint32_t>(before - pinned));
   if (pinned <= before) return;
   all_pinned.fetch_add(static_cast<uint32_t>(pinned - before));

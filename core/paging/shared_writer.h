@@ -15,6 +15,7 @@
 
 #include "core/buffer/leaving_pages.h"
 #include "core/os/wait.h"
+#include "core/os/word.h"
 #include "core/paging/pager.h"
 #include "core/paging/shared_filler.h"
 #include "core/paging/shared_write_back.h"
@@ -25,10 +26,16 @@ namespace outcore::paging {
 
 class SharedWriter {
  public:
-  SharedWriter(Pager& pager, SharedFiller& filler) : pager_(pager), write_back_(filler) {}
+  SharedWriter(Pager& pager, SharedFiller& filler)
+      : pager_(pager), filler_(filler), write_back_(filler) {}
   ~SharedWriter();  // ends the thread
   SharedWriter(const SharedWriter&) = delete;
   SharedWriter& operator=(const SharedWriter&) = delete;
+
+  // What the thread does, until it is told to end: for a simulation, which has no threads.
+  // REQUIRES: a cache was added.
+  void run();
+  void tell_to_end();
 
   // The cache is written from now on; with the first one a thread is started. Errors: EAGAIN.
   // REQUIRES: cache->writes.
@@ -38,7 +45,8 @@ class SharedWriter {
 
   // The fault path: lets writes to the page go on, and to its neighbours of the run as far as that
   // costs no waiting. It may have left memory: then the touch comes again. 0; -ENOMEM, or what the
-  // store says: too much is written, and cannot be stored; -ETIMEDOUT: a member stands still.
+  // store says: too much is written, and cannot be stored; -ETIMEDOUT: a member stands
+  // still; -EAGAIN: look again, views are being changed.
   // REQUIRES: the run lies within the file.
   int allow(PageCache& cache, const region::View& view, uint64_t page, TouchRuns::Run run);
   // Stores what anybody wrote of [first, end); what this process did is clean then. A call of the
@@ -51,7 +59,7 @@ class SharedWriter {
  private:
   using Whose = SharedWriteBack::Whose;
 
-  void run();
+  int mark(PageCache& cache, const region::View& view, uint64_t page, TouchRuns::Run run);
   bool pass(PageCache& cache, std::span<const uint64_t> leaving, bool is_asked);
   void count_pinned(PageCache& cache);
   void store_leaving(PageCache& cache, std::span<const uint64_t> leaving);
@@ -65,14 +73,15 @@ class SharedWriter {
   void free_marks(PageCache& cache);
 
   Pager& pager_;
+  SharedFiller& filler_;
   SharedWriteBack write_back_;
   buffer::LeavingPages leaving_;  // the thread
   os::Lock list_lock_;
   std::vector<PageCache*> caches_;               // with the lock
   std::atomic<PageCache*> at_work_on_{nullptr};  // the thread
-  std::atomic<uint32_t> shares_{1};              // writers of all files, some time ago
-  std::atomic<uint64_t> marks_bytes_{0};         // likewise: of the marks themselves
-  std::atomic<uint32_t> is_ending_{0};
+  os::Word<uint32_t> shares_{1};                 // writers of all files, some time ago
+  os::Word<uint64_t> marks_bytes_{0};            // likewise: of the marks themselves
+  os::Word<uint32_t> is_ending_{0};
   buffer::Buffer* buffer_ = nullptr;  // of all of them
   std::thread thread_;
 };

@@ -47,7 +47,8 @@ void note_cleaned(SharedWrites& writes, uint64_t pages) {
   const auto more = static_cast<uint32_t>(pages);
   const uint32_t before = writes.cleaned.fetch_add(more, std::memory_order_seq_cst);
   if (before / kCleanedTogether == (before + more) / kCleanedTogether) return;
-  if (writes.share_waiters.load(std::memory_order_seq_cst) != 0) os::wake_all(&writes.cleaned);
+  writes.cleanings.fetch_add(1, std::memory_order_seq_cst);
+  if (writes.share_waiters.load(std::memory_order_seq_cst) != 0) os::wake_all(&writes.cleanings);
 }
 
 void begin_marking(SharedWrites& writes, uint64_t page) {

@@ -6,23 +6,25 @@
 #include <cstdint>
 
 #include "core/os/wait.h"
+#include "core/os/word.h"
 #include "core/paging/touch_runs.h"
 
 namespace outcore::paging {
 
 struct SharedWrites {
   // The run that is being stored, as buffer::News has it; 0: none. And how often that changed.
-  std::atomic<uint64_t> storing{0};
-  std::atomic<uint32_t> changes{0};
-  std::atomic<uint32_t> waiters{0};    // threads that wait for a change
-  std::atomic<uint32_t> marking{0};    // threads that mark a page
-  std::atomic<uint64_t> own_pages{0};  // that are marked by this process
-  // Rises when pages become clean; and how many threads wait for that, as they have written much.
-  std::atomic<uint32_t> cleaned{0}, share_waiters{0};
-  std::atomic<int> last_error{0};    // -errno of the last store that failed; 0: it did not
-  std::atomic<uint32_t> flushes{0};  // calls that store everything just now
+  os::Word<uint64_t> storing{0};
+  os::Word<uint32_t> changes{0};
+  os::Word<uint32_t> waiters{0};    // threads that wait for a change
+  os::Word<uint32_t> marking{0};    // threads that mark a page
+  os::Word<uint64_t> own_pages{0};  // that are marked by this process
+  // Pages that became clean, ever; how often kCleanedTogether more had; and how many threads wait
+  // for that, as they have written much.
+  os::Word<uint32_t> cleaned{0}, cleanings{0}, share_waiters{0};
+  os::Word<int> last_error{0};    // -errno of the last store that failed; 0: it did not
+  os::Word<uint32_t> flushes{0};  // calls that store everything just now
   // Of these, that are pinned, and do not become clean; and when they were counted.
-  std::atomic<uint64_t> own_pinned{0};
+  os::Word<uint64_t> own_pinned{0};
   uint64_t pins_counted_ns = 0;  // the thread that stores
   os::Lock views;                // while views go, or are protected
   uint64_t next_page = 0;        // where the thread goes on

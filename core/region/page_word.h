@@ -84,7 +84,7 @@ class PageValue {
 class PageWord {
  public:
   PageValue load() const {
-    interleave();
+    os::interleave();  // a simulation lets others run between a look at the word and a change
     return PageValue(bits_.load(std::memory_order_acquire));
   }
 
@@ -97,7 +97,7 @@ class PageWord {
   // Changes the word from `seen` to `next`, and wakes the threads that wait. False: the word had
   // another value, which is now in `seen`.
   bool change(PageValue& seen, PageValue next) {
-    interleave();
+    os::interleave();
     OC_ASSERT(is_step_allowed(seen, next));
     OC_ASSERT(next.state() <= PageState::kFrozen);
     OC_ASSERT(next.pins() == 0 || may_be_pinned(next.state()));
@@ -140,12 +140,6 @@ class PageWord {
   }
 
  private:
-  // A simulation lets other threads run between reading the word and changing it.
-  static void interleave() {
-#ifdef OUTCORE_CHECKED
-    if (os::wait_hooks != nullptr) os::wait_hooks->interleave();
-#endif
-  }
   static bool is_step_allowed(PageValue from, PageValue to);
   static bool may_be_pinned(PageState state) {
     return state == PageState::kResident || state == PageState::kBusy;

@@ -52,7 +52,8 @@ namespace outcore {
   X(used_bytes_max, "bytes", "the highest used_bytes so far")                                     \
   X(bounce_bytes, "bytes", "bounce buffers, part of used_bytes")                                  \
   X(metadata_bytes, "bytes",                                                                      \
-    "page words and frame records touched so far; not part of the budget")                        \
+    "page words and frame records touched so far; not part of the budget; looked at ten times "   \
+    "a second at most")                                                                           \
   X(degraded, "regions",                                                                          \
     "regions with a write-back that failed and has not succeeded since, or with zeros for bytes " \
     "that could not be read")                                                                     \

@@ -1,41 +1,18 @@
 // The engine under seeded simulation: see docs/internals/simulation.md.
-//
-// OUTCORE_SIM_SEEDS=N runs N seeds of each kind of frames, OUTCORE_TEST_SHARE=N one part in N of
-// the usual ones, OUTCORE_SIM_SEED=S only that one; OUTCORE_SIM_TRACE=1 prints every event.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include <cstdlib>
+#include <cstdio>
 #include <string>
 #include <thread>
 
+#include "core/tests/sim/seeds.h"
 #include "core/tests/sim/simulation.h"
-#include "tests/share.h"
 
 // A function of LeakSanitizer, if it is there: a failed run leaves its fibers and what they own.
 extern "C" [[gnu::weak]] void __lsan_disable();
 
 namespace outcore::sim {
 namespace {
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-Simulation* under_way = nullptr;
-std::string under_way_title;
-
-// Called when an assertion of the engine fails: prints the seed.
-void on_abort(int) {
-  std::string text = under_way_title + "\n";
-  if (under_way != nullptr) text += under_way->fibers().report("an assertion failed");
-  const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
-  static_cast<void>(ignored);
-  ::signal(SIGABRT, SIG_DFL);
-  ::abort();
-}
 
 struct Outcome {
   bool is_good = false;
@@ -50,12 +27,10 @@ Outcome run_plan(const Plan& plan, const std::string& title = "a simulation") {
   std::thread([&] {
     if (&__lsan_disable != nullptr) __lsan_disable();
     auto* simulation = new Simulation(plan, number_from("OUTCORE_SIM_TRACE", 0) != 0);
-    under_way = simulation;
-    under_way_title = title;
-    const auto before = ::signal(SIGABRT, on_abort);
-    outcome.is_good = simulation->run();
-    ::signal(SIGABRT, before);
-    under_way = nullptr;
+    {
+      const SeedUnderWay under_way(simulation->fibers(), title);
+      outcome.is_good = simulation->run();
+    }
     outcome.failure = simulation->failure();
     outcome.trace_hash = simulation->trace_hash();
     outcome.tally = simulation->tally();
@@ -66,14 +41,11 @@ Outcome run_plan(const Plan& plan, const std::string& title = "a simulation") {
 }
 
 void run_seeds(FramesModel model, const char* test) {
-  const uint64_t only = number_from("OUTCORE_SIM_SEED", 0);
-  const uint64_t seeds = only != 0 ? 1 : number_from("OUTCORE_SIM_SEEDS", scene::share_of(120));
+  const SeedRange seeds = seeds_to_run(120);
   Simulation::Tally sum;
-  for (uint64_t i = 0; i < seeds; ++i) {
-    const Plan plan = Plan::make(only != 0 ? only : i + 1, model);
-    const std::string title = "seed " + std::to_string(plan.seed) + ": " + plan.describe() +
-                              "\nreplay: OUTCORE_SIM_SEED=" + std::to_string(plan.seed) +
-                              " OUTCORE_SIM_TRACE=1 test_sim --gtest_filter=" + test;
+  for (uint64_t i = 0; i < seeds.count; ++i) {
+    const Plan plan = Plan::make(seeds.first + i, model);
+    const std::string title = title_of(plan.seed, plan.describe(), test);
     const Outcome outcome = run_plan(plan, title);
     if (!outcome.is_good) FAIL() << title << "\n" << outcome.failure;
     sum.touches += outcome.tally.touches;
@@ -91,7 +63,7 @@ void run_seeds(FramesModel model, const char* test) {
   std::printf(
       "%llu seeds, %llu steps: %llu touches, %llu faults (%llu failed), %llu flushes (%llu "
       "failed), %llu reshapes (%llu refused), %llu cuts (%llu refused, %llu pages frozen)\n",
-      static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(sum.steps),
+      static_cast<unsigned long long>(seeds.count), static_cast<unsigned long long>(sum.steps),
       static_cast<unsigned long long>(sum.touches), static_cast<unsigned long long>(sum.faults),
       static_cast<unsigned long long>(sum.failed_faults),
       static_cast<unsigned long long>(sum.flushes),

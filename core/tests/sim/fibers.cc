@@ -1,6 +1,7 @@
 #include "core/tests/sim/fibers.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -49,8 +50,13 @@ Fibers::~Fibers() {
 }
 
 void Fibers::add(const std::string& name, std::function<void()> body) {
+  add(name, current_ == nullptr ? 0 : current_->process, std::move(body));
+}
+
+void Fibers::add(const std::string& name, uint32_t process, std::function<void()> body) {
   auto fiber = std::make_unique<Fiber>();
   fiber->name = name;
+  fiber->process = process;
   fiber->body = std::move(body);
   // Now and then a fiber is much slower than the others.
   fiber->weight = random_.chance(200) ? 1 : 16;
@@ -101,7 +107,7 @@ Fibers::Fiber* Fibers::pick() {
     uint64_t weight = 0, earliest = UINT64_MAX;
     bool is_any_left = false;
     for (const auto& fiber : fibers_) {
-      if (fiber->state == State::kEnded) continue;
+      if (is_asleep(*fiber)) continue;
       is_any_left = true;
       if (fiber->state == State::kWaiting && fiber->deadline_ns <= now_ns_) {
         fiber->state = State::kRunnable;
@@ -121,7 +127,7 @@ Fibers::Fiber* Fibers::pick() {
     uint64_t at = random_.below(weight);
     for (size_t i = 0; i < fibers_.size(); ++i) {
       Fiber& fiber = *fibers_[i];
-      if (fiber.state != State::kRunnable) continue;
+      if (fiber.state != State::kRunnable || is_asleep(fiber)) continue;
       current_index_ = static_cast<uint32_t>(i);
       if (at < fiber.weight) return &fiber;
       at -= fiber.weight;
@@ -144,9 +150,9 @@ void Fibers::note(const char* what, uint64_t a, uint64_t b) {
 }
 
 void Fibers::step(const char* what, uint64_t a, uint64_t b) {
-  if (current_ == nullptr) return;  // before and after the run
+  if (current_ == nullptr || !has_points_) return;  // before and after the run
   note(what, a, b);
-  now_ns_ += random_.below(1000);
+  now_ns_ += random_.below(limits_.step_ns_max);
   if (++steps_ > limits_.steps_max) fail("livelock: too many steps");
   if (random_.chance(switch_permille_)) switch_away();
 }
@@ -191,6 +197,13 @@ void Fibers::wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t ti
   if (current_ == nullptr) std::abort();
   // Interrupted, as a futex may be.
   if (random_.chance(20) || word->load() != while_value) return;
+  sleep_on(word, while_value, timeout_ns);
+  if (current_->is_lost)
+    fail("lost wake-up: the word changed from " + std::to_string(while_value) +
+         ", and nobody woke its sleeper");
+}
+
+void Fibers::sleep_on(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns) {
   Fiber& fiber = *current_;
   fiber.word = word;
   fiber.while_value = while_value;
@@ -199,9 +212,64 @@ void Fibers::wait(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t ti
   fiber.state = State::kWaiting;
   switch_away();
   fiber.word = nullptr;
-  if (fiber.is_lost)
-    fail("lost wake-up: the word changed from " + std::to_string(while_value) +
-         ", and nobody woke its sleeper");
+}
+
+// Who is killed between a change and its wake-up leaves others asleep, who look again by
+// themselves: so nobody is blamed for it.
+void Fibers::wait_between_processes(std::atomic<uint32_t>* word, uint32_t while_value,
+                                    uint64_t timeout_ns) {
+  step("wait for another process", while_value, timeout_ns);
+  if (random_.chance(20) || word->load() != while_value) return;
+  sleep_on(common_word ? common_word(word) : word, while_value, timeout_ns);
+}
+
+void Fibers::wake_between_processes(std::atomic<uint32_t>* word) {
+  step("wakes other processes");
+  wake_all(common_word ? common_word(word) : word);
+}
+
+void Fibers::note_descriptor(int fd, bool is_open) {
+  if (current_ == nullptr || current_->process == 0) return;
+  std::set<int>& its = descriptors_[current_->process];
+  if (is_open)
+    its.insert(fd);
+  else
+    its.erase(fd);
+}
+
+void Fibers::interleave() {
+  if (current_ == nullptr || !has_points_ || points_left_-- != 0) return;
+  points_left_ = random_.below(2 * limits_.interleave_every - 1);
+  step("a word");
+}
+
+void Fibers::without_points(const std::function<void()>& look) {
+  has_points_ = false;
+  look();
+  has_points_ = true;
+}
+
+void Fibers::kill(uint32_t process) {
+  if (process == 0 || (current_ != nullptr && current_->process != 0)) std::abort();
+  note("kills", process, 0);
+  for (const auto& fiber : fibers_)
+    if (fiber->process == process) fiber->state = State::kEnded;
+  for (const int fd : descriptors_[process]) ::close(fd);
+  descriptors_.erase(process);
+  stopped_.erase(process);
+}
+
+void Fibers::stop(uint32_t process, bool is_stopped) {
+  note(is_stopped ? "stops" : "lets go on", process, 0);
+  if (is_stopped) {
+    stopped_.insert(process);
+    return;
+  }
+  stopped_.erase(process);
+  // Waits are interrupted: who was to wake them stood still as well.
+  for (const auto& fiber : fibers_)
+    if (fiber->process == process && fiber->state == State::kWaiting)
+      fiber->state = State::kRunnable, fiber->is_lost = false;
 }
 
 void Fibers::wake_all(std::atomic<uint32_t>* word) {
@@ -213,7 +281,7 @@ void Fibers::wake_all(std::atomic<uint32_t>* word) {
 void Fibers::yield() {
   if (current_ == nullptr) return;
   note("yield", 0, 0);
-  now_ns_ += random_.below(20'000);
+  now_ns_ += random_.below(limits_.yield_ns_max);
   if (++steps_ > limits_.steps_max) fail("livelock: too many steps");
   switch_away();
 }

@@ -1,0 +1,174 @@
+#include "core/tests/sim/buffer_simulation.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/buffer/buffer_file.h"
+#include "core/buffer/heirs.h"
+
+namespace outcore::sim {
+
+using buffer::kPage;
+
+BufferSimulation::BufferSimulation(const BufferPlan& plan, bool is_traced)
+    : world_(plan, is_traced) {
+  ::setenv("OUTCORE_BUFFER_DIR", world_.file.folder().c_str(), 1);
+  world_.limit_bytes = buffer::kLimitLeast;
+  Result<std::unique_ptr<buffer::Member>> joined =
+      buffer::Member::join("simulated", world_.limit_bytes);
+  if (!joined) std::abort();
+  anchor_ = std::move(joined).value();
+  board_ = &anchor_->board();
+  // The least limit is large: most of it is taken.
+  anchor_->record().private_bytes.store(world_.limit_bytes - plan.room_pages * kPage);
+  world_.kernel.open(anchor_->frames_fd());
+  world_.kernel.on_page = [this] { check_memory(); };
+  world_.fibers.describe = [this] { return describe(); };
+  map_words();
+}
+
+BufferSimulation::~BufferSimulation() = default;
+
+// Each member maps the board, and the marks, at other addresses. Of those only the board has words
+// that are slept on.
+void BufferSimulation::map_words() {
+  world_.fibers.common_word = [this](std::atomic<uint32_t>* word) {
+    const auto* const at = reinterpret_cast<const std::byte*>(word);
+    const auto is_within = [at](const buffer::Board& board) {
+      const auto* const begin = reinterpret_cast<const std::byte*>(&board);
+      return at >= begin && at < begin + sizeof board;
+    };
+    for (const auto& process : processes_) {
+      const buffer::Member* const member = process->member();
+      if (member == nullptr || !is_within(member->board())) continue;
+      return reinterpret_cast<std::atomic<uint32_t>*>(
+          reinterpret_cast<std::byte*>(board_) +
+          (at - reinterpret_cast<const std::byte*>(&member->board())));
+    }
+    return word;
+  };
+}
+
+bool BufferSimulation::run() {
+  world_.fibers.add("main", [this] { live(); });
+  const bool is_good = world_.fibers.run();
+  world_.tally.steps = world_.fibers.steps();
+  world_.tally.takeovers = board_->takeovers.load();
+  if (is_good) anchor_.reset();
+  static_cast<void>(anchor_.release());
+  for (auto& process : processes_) static_cast<void>(process.release());
+  return is_good;
+}
+
+unsigned BufferSimulation::living() const {
+  return static_cast<unsigned>(std::count_if(processes_.begin(), processes_.end(),
+                                             [](const auto& p) { return !p->is_over(); }));
+}
+
+bool BufferSimulation::is_all_over() const {
+  return processes_.size() == world_.plan.lives && living() == 0;
+}
+
+void BufferSimulation::live() {
+  const BufferPlan& plan = world_.plan;
+  while (!is_all_over()) {
+    if (living() < plan.processes && processes_.size() < plan.lives) {
+      begin_process();
+      continue;
+    }
+    const uint64_t wait_ns = plan.blow_ns_max == 0 ? 1'000'000 : plan.blow_ns_max;
+    world_.fibers.let_pass(world_.random.between(1, wait_ns));
+    if (plan.blow_ns_max != 0 && !processes_.empty())
+      befall(*processes_[world_.random.below(processes_.size())]);
+  }
+  finish();
+}
+
+void BufferSimulation::begin_process() {
+  const auto number = static_cast<uint32_t>(processes_.size()) + 1;
+  const bool is_writer = !world_.random.chance(world_.plan.readers);
+  processes_.push_back(std::make_unique<BufferProcess>(world_, number, is_writer));
+  BufferProcess* const process = processes_.back().get();
+  world_.fibers.add("process " + std::to_string(number), number, [process] { process->live(); });
+}
+
+// It is killed, or stands still for a moment.
+void BufferSimulation::befall(BufferProcess& process) {
+  if (process.is_over()) return;
+  if (world_.random.chance(world_.plan.kills)) {
+    if (!may_be_killed(process)) return;
+    world_.fibers.kill(process.number());
+    process.die();
+    ++world_.tally.kills;
+    return;
+  }
+  // Others wait half a second for it at least.
+  constexpr uint64_t kNs[] = {100'000, 5'000'000, 60'000'000};
+  ++world_.tally.stops;
+  world_.fibers.stop(process.number(), true);
+  world_.fibers.let_pass(world_.random.one_of(kNs));
+  world_.fibers.stop(process.number(), false);
+}
+
+// What it wrote is lost if nobody is left who could store it: so somebody is.
+bool BufferSimulation::may_be_killed(const BufferProcess& process) {
+  bool may_be = true;
+  world_.fibers.without_points([&] {
+    for (const buffer::FileRecord& file : board_->files) {
+      if (file.state.load() == buffer::FileState::kFree || file.is_written.load() == 0) continue;
+      may_be = std::any_of(processes_.begin(), processes_.end(), [&](const auto& other) {
+        return other.get() != &process && could_store(*other, file);
+      });
+      if (!may_be) return;
+    }
+  });
+  return may_be;
+}
+
+bool BufferSimulation::could_store(const BufferProcess& process,
+                                   const buffer::FileRecord& file) const {
+  if (process.is_over() || process.member() == nullptr) return false;
+  return process.is_writing() ||
+         (!process.is_leaving() && buffer::Heirs::has(file, process.member()->index()));
+}
+
+// The limit holds at every moment.
+void BufferSimulation::check_memory() {
+  struct stat frames, marks;
+  if (::fstat(anchor_->frames_fd(), &frames) != 0 || ::fstat(anchor_->marks_fd(), &marks) != 0)
+    std::abort();
+  uint64_t bytes = static_cast<uint64_t>(frames.st_blocks + marks.st_blocks) * 512 +
+                   world_.limit_bytes - world_.plan.room_pages * kPage;
+  for (const auto& process : processes_) bytes += process->private_bytes();
+  world_.fibers.require(bytes <= world_.limit_bytes, "the limit is exceeded", bytes / kPage,
+                        world_.limit_bytes / kPage);
+}
+
+// All have ended: the file has what was written, and whoever looks finds nothing of the dead.
+void BufferSimulation::finish() {
+  world_.file.check_stored(0, world_.file.pages(), UINT64_MAX, "the end of all");
+  {
+    const buffer::Member::FilesLock lock(*anchor_);
+    world_.fibers.require(lock.is_held(), "the lock of files is free at the end");
+    anchor_->clear_dead();
+  }
+  for (uint32_t i = 0; i < board_->members_end.load(); ++i) {
+    if (i == anchor_->index()) continue;
+    const buffer::MemberRecord& m = board_->members[i];
+    const bool is_clear = m.is_joined.load() == 0 && m.reserved_pages.load() == 0 &&
+                          m.private_bytes.load() == 0 && m.pin_count.load() == 0;
+    world_.fibers.require(is_clear, "who has ended still has some of the limit", i,
+                          m.private_bytes.load() + m.reserved_pages.load());
+  }
+}
+
+std::string BufferSimulation::describe() const {
+  std::string text;
+  for (const auto& process : processes_) text += process->describe();
+  return text;
+}
+
+}  // namespace outcore::sim
