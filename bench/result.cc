@@ -81,6 +81,7 @@ Json RunResult::to_json() const {
                {"threads", threads},
                {"processes", processes},
                {"page_bytes", page_bytes},
+               {"started_ns", started_ns},
                {"seconds", rounded(seconds, 1e-6)},
                {"rate", rounded(rate(), 1e-3)},
                {"unit", unit},
@@ -148,6 +149,7 @@ Result<RunResult> RunResult::from_json(const Json& line) {
   result.data_bytes = count_in(fields, "data_bytes", 0, 0, kAny);
   result.budget_bytes = count_in(fields, "budget_bytes", 0, 0, kAny);
   result.page_bytes = count_in(fields, "page_bytes", 0, 0, kAny);
+  result.started_ns = count_in(fields, "started_ns", 0, 0, kAny);
   result.threads = static_cast<unsigned>(count_in(fields, "threads", 0, 1, kThreadsOrProcessesMax));
   result.processes =
       static_cast<unsigned>(count_in(fields, "processes", 1, 1, kThreadsOrProcessesMax));

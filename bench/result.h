@@ -17,6 +17,7 @@ struct RunResult {
   std::string workload, memory, store, device;
   uint64_t data_bytes = 0, budget_bytes = 0, page_bytes = 0;
   unsigned threads = 0, processes = 1;
+  uint64_t started_ns = 0;  // by the machine's monotonic clock
   double seconds = 0;
   double work = 0;   // rate = work / seconds, in `unit` a second
   std::string unit;  // "touches/s", "MiB/s", "words/s", "edges/s"

@@ -254,6 +254,7 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
     if (!merged) return merged.error();
     result = std::move(merged).value();
   }
+  result.started_ns = board.get()->started_ns.load();
   result.workload = options.workload;
   result.memory = memory;
   result.store = without_password(workload.uri());

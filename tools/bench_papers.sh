@@ -1,9 +1,10 @@
 #!/bin/bash
-# bench_papers.sh [--quick] [--repeats N] [--rows NAME…] [--list] : installs, builds, makes the fast
-# device and measures the experiments of the papers at a small size (bench/papers); with figures for
-# all of a paper's it draws its page in docs/papers anew. Device and servers are taken down again,
-# also after an interrupt. FAST_MIB: the device's size. Swap and checkpoints are made below
-# BENCH_DIR (default: build/). Figures are kept in build/bench-papers.json. Needs root.
+# bench_papers.sh [--quick] [--repeats N] [--rows NAME…] [--profile] [--list] : installs, builds,
+# makes the fast device and measures the experiments of the papers at a small size (bench/papers);
+# with figures for all of a paper's it draws its page in docs/papers anew; with --profile of all
+# rows, docs/papers/profiles.md. Device and servers are taken down again, also after an interrupt.
+# FAST_MIB: the device's size. Swap and checkpoints are made below BENCH_DIR (default: build/).
+# Figures are kept in build/bench-papers.json. Needs root, and perf for --profile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/bench_lib.sh
@@ -11,6 +12,7 @@ table=bench/papers/table.py
 export PYTHONDONTWRITEBYTECODE=1
 list_rows "$table" "$@"
 tools/install_packages.sh build bench redis
+[[ " $* " != *" --profile "* ]] || command -v perf >/dev/null || tools/install_packages.sh profile
 need_root bench-papers "make a device, limit memory and switch on swap" FAST_MIB,BENCH_DIR "$@"
 make --no-print-directory build
 rivals=build/rivals

@@ -11,7 +11,7 @@ from collections import Counter
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from bench_command import Failed  # noqa: E402
-from experiment import DISK, FAR, RIVALS, STATIC  # noqa: E402
+from experiment import BENCH, DISK, FAR, RIVALS, STATIC  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
 from sections import section_of  # noqa: E402
 
@@ -124,15 +124,70 @@ def draw_pages(runs, folder):
         print(page)
 
 
+PROFILES = (
+    "# Where the time goes\n\n"
+    "Drawn by `make bench-papers OPTIONS=--profile`: of each row of the papers' pages that is "
+    "asked and not met, what the processors did while it ran once more, ours and the best "
+    "rival's: samples of the whole machine, a thousand a second, told by what the functions on "
+    "the stack are for (`bench/papers/processor_time.py`). {machine}. Figures are microseconds of "
+    "a processor for a unit of work, so that columns can be compared; \"idle\" is what waited, "
+    "for the device or for each other. Not here: rows by programs of `occ` and of other "
+    "libraries.\n")
+
+
+def per_work(profile, kind):
+    """Microseconds of a processor a unit of work; None: of a run that was stopped."""
+    work = profile["rate"] * profile["seconds"]
+    return profile["by_kind"].get(kind, 0.0) / work * 1e6 if work else None
+
+
+def profiles_of(profiles):
+    """Lines of Markdown: a table for each row and point."""
+    by_name = {e.name: e for e in EXPERIMENTS}
+    for name, point in dict.fromkeys((p["profile"], p["point"]) for p in profiles):
+        here = [p for p in profiles if (p["profile"], p["point"]) == (name, point)]
+        one = by_name[name]
+        yield f"## {one.title}: {one.axis} {point}"
+        yield ""
+        yield (f"{one.paper}, `{command_of(one)}`; asked {one.asked:g}. Microseconds of a "
+               f"processor for each of {here[0]['unit'].removesuffix('/s')}:")
+        yield ""
+        yield "| | " + " | ".join(p["column"] for p in here) + " |"
+        yield "| --- |" + " ---: |" * len(here)
+        sums = Counter()
+        for p in here:
+            sums.update(p["by_kind"])
+        for kind, _ in sums.most_common():
+            cells = (per_work(p, kind) for p in here)
+            yield f"| {kind} | " + " | ".join("-" if c is None else f"{c:.3g}"
+                                              for c in cells) + " |"
+        yield ""
+
+
+def draw_profiles(runs, profiles, folder):
+    """Only of all rows: those that are not there would seem to be met."""
+    have = {r["row"] for r in runs}
+    if not profiles or any(e.name not in have for e in EXPERIMENTS if e.by == BENCH):
+        return
+    head = PROFILES.format(machine=f"{os.cpu_count()} processors, Linux "
+                                   f"{platform.release().split('-')[0]}{device_of(runs)}")
+    path = folder / "profiles.md"
+    path.write_text("\n".join([head, *profiles_of(profiles)]).rstrip() + "\n", encoding="utf-8")
+    print(path)
+
+
 def main(arguments):
     if len(arguments) != 2:
         raise SystemExit("usage: page RUNS FOLDER")
     with open(arguments[0], encoding="utf-8") as lines:
-        runs = [json.loads(line) for line in lines]
+        found = [json.loads(line) for line in lines]
+    runs = [line for line in found if "profile" not in line]
+    profiles = [line for line in found if "profile" in line]
     folder = pathlib.Path(arguments[1])
     folder.mkdir(parents=True, exist_ok=True)
     try:
         draw_pages(runs, folder)
+        draw_profiles(runs, profiles, folder)
     except Failed as why:
         raise SystemExit(f"bench-papers: {why}") from None
 

@@ -17,11 +17,12 @@ import static_programs  # noqa: E402
 import table_options  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from engines import Engines  # noqa: E402
-from experiment import FAR, FAST, RIVALS, STATIC, is_ours, options_of  # noqa: E402
+import processor_time  # noqa: E402
+from experiment import BENCH, FAR, FAST, RIVALS, STATIC, is_ours, options_of  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
 from s3d import S3dRuns  # noqa: E402
 from sections import print_section, section_of  # noqa: E402
-from verdict import columns_of  # noqa: E402
+from verdict import columns_of, unmet  # noqa: E402
 
 ROOM_BYTES = 3 << 29  # of any experiment, on the fast device
 FAR_BYTES = 96 << 20  # at most, of data on several servers
@@ -86,7 +87,28 @@ def measure(options, engines, s3d, experiment, see):
                     see({**line, "row": experiment.name, "point": point.label, "column": column})
 
 
+def profile(options, engines, experiment, runs, see):
+    """Once more what is not met, ours and the best rival's: what the processors did meanwhile."""
+    if experiment.by != BENCH:
+        return
+    for label, rival in unmet(experiment, runs):
+        point = next(p for p in experiment.points if p.label == label)
+        for column in ("outcore", rival) if rival else ("outcore",):
+            def work(point=point, column=column):
+                return run(options, engines, experiment, point, column)
+
+            (line, *_), samples = processor_time.sample(work)
+            since = line["started_ns"] / 1e9
+            seconds = processor_time.seconds_by_kind(samples, since, since + line["seconds"])
+            see({"profile": experiment.name, "point": label, "column": column,
+                 "seconds": line["seconds"], "rate": line["rate"], "unit": line["unit"],
+                 "by_kind": seconds})
+
+
 def describe(line):
+    if "profile" in line:
+        kinds = ", ".join(f"{kind} {s:.2f}" for kind, s in list(line["by_kind"].items())[:4])
+        return f"  {line['profile']} {line['point']}: {line['column']}: seconds of {kinds}, …"
     start = f"  {line['row']} {line['point']}: {line['column']}: "
     if "rate" not in line:
         return f"{start}{line['name']}: {line['value']:.4g} {line['unit']}"
@@ -112,7 +134,8 @@ def measure_all(options, wanted, engines):
         runs = []
 
         def see(line, runs=runs):
-            runs.append(line)
+            if "profile" not in line:
+                runs.append(line)
             print(describe(line), file=sys.stderr, flush=True)
             if options.json_file is not None:
                 with open(options.json_file, "a", encoding="utf-8") as lines:
@@ -121,6 +144,8 @@ def measure_all(options, wanted, engines):
         try:
             make_room(options.folder)
             measure(options, engines, s3d, experiment, see)
+            if options.profile:
+                profile(options, engines, experiment, runs, see)
         except Failed as why:
             print(f"bench-papers: {experiment.name}: {why}", file=sys.stderr)
             is_whole = False
@@ -129,17 +154,27 @@ def measure_all(options, wanted, engines):
     return is_whole
 
 
+def add_options(parser):
+    parser.add_argument("--profile", action="store_true",
+                        help="where the time goes of what is not met, by perf")
+
+
 def main(arguments):
     options = table_options.parse(arguments, "bench-papers", (__doc__ or "").splitlines()[0],
                                   "each run once", [e.name for e in EXPERIMENTS],
                                   ("folder", "disk", "outcore", "programs", "json-file"),
-                                  repeats=REPEATS)
+                                  add_options, REPEATS)
     wanted = [e for e in EXPERIMENTS if not options.rows or e.name in options.rows]
     if options.list:
         print("\n".join(e.name for e in wanted))
         return 0
     if None in (options.folder, options.disk, options.outcore):
         raise SystemExit("bench-papers: no device: start it by make bench-papers")
+    if options.profile:
+        try:
+            processor_time.check()
+        except Failed as why:
+            raise SystemExit(f"bench-papers: {why}") from None
     # So that the servers, and what runs, are ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with Engines() as engines:

@@ -128,3 +128,10 @@ def judge_traffic(experiment, runs):
         lines.append(Line(point.label, moved, "times", is_asked(experiment, point), is_met,
                           more={"accessed": accessed}))
     return lines
+
+
+def unmet(experiment, runs):
+    """(point, the rival's column or "") of what is asked and not met, of rates and times."""
+    judge = {"rates": judge_rates, "slower": judge_slower}.get(experiment.shows)
+    lines = judge(experiment, runs) if judge is not None else []
+    return [(line.point, line.rival) for line in lines if line.is_asked and not line.is_met]

@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
@@ -27,7 +28,7 @@ inline constexpr uint64_t kPage = base::kSystemPage;
 // Lowers a count of a member's record, not below 0: a member that has lost its lock, because the
 // program closed all descriptors, is cleared by others while it still lives.
 template <typename T>
-void lower(std::atomic<T>& count, T by) {
+void lower(os::Word<T>& count, std::type_identity_t<T> by) {
   T before = count.load(std::memory_order_relaxed);
   while (!count.compare_exchange_weak(before, before - (before < by ? before : by),
                                       std::memory_order_seq_cst)) {

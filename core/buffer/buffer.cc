@@ -56,7 +56,7 @@ Result<std::shared_ptr<Buffer>> Buffer::join(const std::string& name, uint64_t l
 
 bool Buffer::acquire_private(uint64_t bytes, uint64_t wait_ns) {
   Board& board = member_->board();
-  std::atomic<uint64_t>& own = member_->record().private_bytes;
+  os::Word<uint64_t>& own = member_->record().private_bytes;
   const auto limit = [&] { return board.limit_bytes.load(); };
   {
     Member::FilesLock lock(*member_);  // two must not both find the room that is there once

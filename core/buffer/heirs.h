@@ -24,15 +24,19 @@ class Heirs {
   // Whether one of them lives; and is about to stay, but for `but`.
   static bool has_living(const Member& member, const FileRecord& file) {
     for (uint32_t i = 0; i < kMembersMax; ++i)
-      if (has(file, i) && member.is_alive(i)) return true;
+      if (is_living(member, file, i)) return true;
     return false;
   }
   static bool has_staying(const Member& member, const FileRecord& file, uint32_t but) {
     for (uint32_t i = 0; i < kMembersMax; ++i)
       if (i != but && has(file, i) && member.board().members[i].is_leaving.load() == 0 &&
-          member.is_alive(i))
+          is_living(member, file, i))
         return true;
     return false;
+  }
+  // Who is alive there may be another by now: the bits of a dead one go before its place is taken.
+  static bool is_living(const Member& member, const FileRecord& file, uint32_t i) {
+    return has(file, i) && member.is_alive(i) && has(file, i);
   }
   static bool is_alone(const Member& member) {
     const uint32_t end = member.board().members_end.load(std::memory_order_seq_cst);

@@ -67,10 +67,13 @@ Result<std::unique_ptr<Marks>> Marks::open_to_inherit(Member& member, FileRecord
 
 Status Marks::map() {
   const size_t bytes = mapped_bytes();
-  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, member_.marks_fd(),
+  // After mlockall(MCL_FUTURE) all words would come into memory at once, and stay.
+  void* const at = ::mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, member_.marks_fd(),
                           static_cast<off_t>(file_.first_page * sizeof(uint64_t)));
-  if (at == MAP_FAILED) {
+  if (at != MAP_FAILED) ::munlock(at, bytes);
+  if (at == MAP_FAILED || ::mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0) {
     const int error = errno;
+    if (at != MAP_FAILED) ::munmap(at, bytes);
     // Another may have been in its place, and marked pages.
     file_.writer_fds[slot_].store(0);
     file_.writers[slot_].store(file_.is_written.load() != 0 ? kEnded.bits() : 0);

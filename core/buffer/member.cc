@@ -222,10 +222,8 @@ Status Member::acquire_slot() {
     return base::system_error(files.result(), "join the buffer " + name_,
                               "a process that has it seems to stand still");
   for (uint32_t slot = 0; slot < kMembersMax; ++slot) {
-    if (board_->members[slot].is_joined.load() != 0) {
-      if (is_locked(fd_, kSlots + slot, 1)) continue;
-      clear(slot);
-    }
+    if (is_locked(fd_, kSlots + slot, 1)) continue;
+    clear(slot);  // also what a member left that was cleared already, and lived on without its lock
     const int result = os::lock_bytes(fd_, F_WRLCK, kSlots + slot, 1);
     if (result == -EAGAIN) continue;
     if (result != 0) return base::system_error(result, "join the buffer " + name_);
@@ -254,12 +252,13 @@ bool Member::is_alive(uint32_t member) const {
   return !has_file() || is_locked(fd_, kSlots + member, 1);
 }
 
-// Another may be in its place by the time that the lock is asked for.
+// Another may be in its place by the time that the lock is asked for: that one has written its
+// number first, and joins then.
 bool Member::is_alive(Writer writer) const {
   OC_CHECK(writer.is_any() && writer.index() < kMembersMax);
   const MemberRecord& m = board_->members[writer.index()];
   const auto is_its = [&] {
-    return m.generation.load() == writer.generation() && m.is_joined.load() != 0;
+    return m.is_joined.load() != 0 && m.generation.load() == writer.generation();
   };
   return is_its() && is_alive(writer.index()) && is_its();
 }

@@ -33,7 +33,7 @@ struct Levels {
 };
 constexpr Levels kAlone{6, 6, 8, 14, 16}, kTogether{6, 18, 20, 21, 22};
 constexpr uint64_t kCountNs = 20'000'000;  // between two times that pins are looked at
-constexpr uint64_t kOfMarks = 64;  // one part of the limit in so many, above which marks are freed
+constexpr uint64_t kOfMarks = 64;  // one part of what can hold pages, above which marks are freed
 
 Error not_stored(const PageCache& cache, int code, uint64_t page) {
   return base::system_error(code, "write page " + std::to_string(page) + " of " + cache.uri,
@@ -98,24 +98,36 @@ void SharedWriter::remove(PageCache* cache) {
   if (!marks.leave_to_others(!lock.is_held())) marks.drop_all();
 }
 
-// Marks take memory, too, where there were none yet: a page, or two.
+// Marks take memory, too: a page, or two. Where they have some already it may be freed just now:
+// so it counts as under way before it is looked for.
 int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, TouchRuns::Run run) {
   OC_ASSERT(view.is_writable.load());
   OC_CHECK(run.first <= page && page < run.end && run.end <= cache.page_count());
   constexpr uint64_t kMarksPages = 2;
-  if (SharedWriteBack::marks_of(cache).has_memory(run.first, run.end))
-    return mark(cache, view, page, run);
-  if (const int result = filler_.wait_for_room(cache, kMarksPages); result != 0) return result;
+  const Marks& marks = SharedWriteBack::marks_of(cache);
+  buffer::Room& room = cache.shared->buffer().room();
+  room.reserve(kMarksPages);
+  bool has_memory = marks.has_memory(run.first, run.end);
+  if (!has_memory || !marks.is_own(page)) {
+    room.release(kMarksPages);
+    if (const int result = wait_for_share(cache); result != 0) return result;
+    room.reserve(kMarksPages);
+    has_memory = marks.has_memory(run.first, run.end);
+  }
+  if (!has_memory) {
+    room.release(kMarksPages);
+    const int result =
+        room.try_acquire(kMarksPages) ? 0 : filler_.wait_for_room(cache, kMarksPages);
+    if (result != 0) return result;
+  }
   const int result = mark(cache, view, page, run);
-  cache.shared->buffer().room().release(kMarksPages);
+  room.release(kMarksPages);
   return result;
 }
 
 int SharedWriter::mark(PageCache& cache, const View& view, uint64_t page, TouchRuns::Run run) {
   SharedWrites& writes = *cache.writes;
   Marks& marks = SharedWriteBack::marks_of(cache);
-  if (!marks.is_own(page))
-    if (const int result = wait_for_share(cache); result != 0) return result;
   os::WaitLimit limit(pager_.options.wait_ns_max);
   for (;;) {
     begin_marking(writes, page);
@@ -343,7 +355,9 @@ bool SharedWriter::pass(PageCache& cache, std::span<const uint64_t> leaving, boo
 // Marks take memory, a page for 512, also where none is set any more.
 void SharedWriter::free_marks(PageCache& cache) {
   buffer::Buffer& buffer = cache.shared->buffer();
-  if (buffer.member().occupancy().marks_bytes() < SharedFiller::limit_bytes(cache) / kOfMarks)
+  const uint64_t limit = SharedFiller::limit_bytes(cache);
+  const uint64_t taken = buffer::kept_by_members(buffer.member().board()).private_bytes;
+  if (buffer.member().occupancy().marks_bytes() < (limit - std::min(limit, taken)) / kOfMarks)
     return;
   uint64_t group = 0, end = 0;
   for (uint64_t from = 0; SharedWriteBack::marks_of(cache).next_group(from, &group, &end);

@@ -10,6 +10,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "papers"), str(ROOT / "bench")]
 import page  # noqa: E402
+import processor_time  # noqa: E402
 import sections  # noqa: E402
 import verdict  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
@@ -124,6 +125,63 @@ class Pages(unittest.TestCase):
         self.assertEqual(drawn, {f"{one.paper.lower()}.md" for one in EXPERIMENTS}
                          | {f"{one.paper.lower()}-{one.name}.png" for one in EXPERIMENTS
                             if one.shows != "figures"})
+
+
+SAMPLES = """\
+outcore  10.000100000: 
+\tffffffff815a1510 flush_tlb_mm_range ([kernel.kallsyms])
+\tffffffff816b9706 userfaultfd_ioctl ([kernel.kallsyms])
+\t           20b74 ioctl (/usr/lib/libc.so.6)
+
+outcore  10.500000000: 
+\tffffffff816b9706 ksys_pread64 ([kernel.kallsyms])
+
+outcore  10.600000000: 
+\t           20b74 memcpy (/usr/lib/libc.so.6)
+\t           20b74 outcore::paging::Filler::fill (/build/bin/outcore)
+\t           20b74 outcore::bench::touch (/build/bin/outcore)
+
+a b  10.700000000: 
+\t          16d893 f(int, char (*)[4]) (/usr/bin/a)
+
+outcore  11.000000000: 
+\tffffffff816b9706 ksys_pread64 ([kernel.kallsyms])
+"""
+
+
+class ProcessorTime(unittest.TestCase):
+    def test_samples_of_the_work_are_told_by_what_they_are_for(self):
+        samples = list(processor_time.read_samples(SAMPLES))
+        self.assertEqual([time for time, _, _ in samples], [10.0001, 10.5, 10.6, 10.7, 11.0])
+        self.assertEqual(samples[3][1:], ("a b", [("f(int, char (*)[4])", False)]))
+        seconds = processor_time.seconds_by_kind(samples, 10.0, 11.0)
+        self.assertEqual(seconds, dict.fromkeys(
+            ("flushes of translations", "reading and writing the store", processor_time.OWN,
+             processor_time.OTHERS), 1 / processor_time.HZ))
+
+    def test_what_is_not_met_is_looked_at_beside_the_best_rival(self):
+        one = experiment("sort")
+        runs = [line("sort", "48", "outcore", rate=80.0), line("sort", "48", "mmap", rate=90.0),
+                line("sort", "4", "outcore", rate=80.0), line("sort", "4", "mmap", rate=90.0)]
+        self.assertEqual(verdict.unmet(one, runs), [("48", "mmap")])
+        runs[0]["rate"] = 900.0
+        self.assertEqual(verdict.unmet(one, runs), [])
+        self.assertEqual(verdict.unmet(experiment("spread"), []), [])
+
+    def test_profiles_are_drawn_of_all_rows_or_not_at_all(self):
+        runs = [run for one in EXPERIMENTS for run in runs_of(one)]
+        profiles = [{"profile": "sort", "point": "48", "column": column, "seconds": 2.0,
+                     "rate": rate, "unit": "words/s", "by_kind": {"idle": 1.0, "signals": 0.5}}
+                    for column, rate in (("outcore", 1e6), ("mmap", 0.0))]
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            page.draw_profiles([r for r in runs if r["row"] != "bfs"], profiles, folder)
+            page.draw_profiles(runs, [], folder)
+            self.assertEqual(list(folder.iterdir()), [])
+            page.draw_profiles(runs, profiles, folder)
+            text = (folder / "profiles.md").read_text(encoding="utf-8")
+        self.assertIn("| | outcore | mmap |", text)
+        self.assertIn("| idle | 0.5 | - |", text)
 
 
 class StaticPrograms(unittest.TestCase):

@@ -2,6 +2,8 @@
 #include "core/buffer/marks.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "core/buffer/leaving_pages.h"
 #include "core/buffer/shared_file.h"
@@ -32,6 +34,12 @@ class MarksOf : public BufferOf {
   Board& board() { return here_->member().board(); }
   uint64_t written() { return board().written_pages.load(); }
   uint64_t marked() { return Marks::count_in(here_->member(), file_->first_frame_page(), kPages); }
+
+  uint64_t marks_pages() {
+    struct stat about {};
+    EXPECT_EQ(::fstat(here_->member().marks_fd(), &about), 0);
+    return static_cast<uint64_t>(about.st_blocks) * 512 / kPage;
+  }
 
   int fd_ = -1;
   std::shared_ptr<Buffer> here_;
@@ -127,6 +135,31 @@ TEST_F(MarksOf, WhatIsToLeaveIsHeardOnceAndInOrder) {
   const std::vector<uint64_t>& last = early.heard(board());
   ASSERT_EQ(last.size(), Board::kLeaving);
   EXPECT_EQ(last.front(), 110u) << "the oldest ones are overwritten";
+}
+
+TEST_F(MarksOf, TheirMemoryGoesWithTheLastWriter) {
+  uint64_t newly = 0;
+  Marks& marks = *file_->marks();
+  EXPECT_FALSE(marks.has_memory(500, 516));
+  ASSERT_EQ(marks.set(500, 16, &newly), 0);
+  EXPECT_TRUE(marks.has_memory(500, 516));
+  EXPECT_EQ(marks_pages(), 2u);
+  marks.drop_all();
+  file_->end_writing(fd_, [] { return true; });
+  EXPECT_EQ(marks_pages(), 0u);
+}
+
+// A program may have locked all memory that it maps from now on.
+TEST_F(MarksOf, MemoryThatIsLockedIsNotFilledWithThem) {
+  if (::mlockall(MCL_FUTURE) != 0) GTEST_SKIP() << "memory cannot be locked here";
+  std::unique_ptr<Marks> two;
+  {
+    const Member::FilesLock lock(here_->member());
+    two = Marks::open(here_->member(), board().files[0], fd_).value();
+  }
+  ::munlockall();
+  EXPECT_EQ(marks_pages(), 0u);
+  two->close(false);
 }
 
 }  // namespace

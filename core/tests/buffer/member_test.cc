@@ -16,6 +16,18 @@
 namespace outcore::buffer {
 namespace {
 
+// As if its process had been killed: its lock is gone.
+void die(const Member& member) {
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::dup3(nothing, member.file_fd(), O_CLOEXEC), member.file_fd());
+  ::close(nothing);
+}
+
+void clear_dead(Buffer& buffer) {
+  const Member::FilesLock lock(buffer.member());
+  static_cast<void>(buffer.member().clear_dead());
+}
+
 TEST_F(BufferOf, AProcessIsOneWithItsName) {
   const auto first = join();
   EXPECT_EQ(join(), first);
@@ -86,6 +98,51 @@ TEST_F(BufferOf, AnotherVersionIsLeftAloneWhileItLives) {
     return code_of_join("b", &why);
   });
   EXPECT_EQ(job_.end(other), EPROTO);
+}
+
+// Who clears up after a dead member may die, too: then the next one finds what is left.
+TEST_F(BufferOf, WhatADeadMemberHadIsClearedThoughSomebodyHasBegunTo) {
+  const auto here = join();
+  auto dead = Member::join("b", kLimit).value();
+  const uint32_t index = dead->index();
+  MemberRecord& record = dead->record();
+  record.private_bytes.store(kPage);
+  record.reserved_pages.store(3);
+  record.pins[7].store(1 << 16 | 1);
+  die(*dead);
+  record.is_holding.store(0);  // so far somebody came
+  EXPECT_FALSE(here->member().is_alive(index));
+  clear_dead(*here);  // or the keeping thread was faster
+  EXPECT_EQ(here->member().board().members[index].private_bytes.load(), 0u);
+  EXPECT_EQ(here->member().board().members[index].reserved_pages.load(), 0u);
+  EXPECT_EQ(here->member().board().members[index].pins[7].load(), 0u);
+  EXPECT_EQ(here->member().board().members[index].is_joined.load(), 0u);
+}
+
+// A program that closes all descriptors loses its lock, and goes on: others clear what it has, and
+// it does more. Who comes into its place has nothing of that; and what that one has stays when the
+// other ends.
+TEST_F(BufferOf, AMemberWithoutItsLockAndTheNextOneInItsPlaceAreApart) {
+  const auto here = join();
+  auto lost = Member::join("b", kLimit).value();
+  const Writer writer = lost->as_writer();
+  EXPECT_TRUE(here->member().is_alive(writer));
+  die(*lost);
+  clear_dead(*here);  // or the keeping thread was faster
+  Pins pins(*lost);
+  ASSERT_TRUE(pins.reserve(1));
+  ASSERT_EQ(pins.add(5), 0);
+  const auto next = Member::join("b", kLimit).value();
+  ASSERT_EQ(next->index(), lost->index());
+  EXPECT_EQ(next->record().pin_count.load(), 0u);
+  EXPECT_FALSE(Pins::has(next->record(), 5));
+  EXPECT_FALSE(here->member().is_alive(writer));
+  EXPECT_TRUE(here->member().is_alive(next->as_writer()));
+  EXPECT_NE(lost->as_writer(), next->as_writer());
+  next->record().private_bytes.store(kPage);
+  lost.reset();
+  EXPECT_EQ(next->record().private_bytes.load(), kPage);
+  EXPECT_TRUE(here->member().is_alive(next->index()));
 }
 
 // A program may close a descriptor of ours and have another file there: nobody is hurt by what that

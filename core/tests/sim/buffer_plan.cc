@@ -8,7 +8,8 @@ BufferPlan BufferPlan::make(uint64_t seed, Kind kind) {
   plan.seed = seed;
   plan.kind = kind;
   plan.room_pages = random.between(40, 120);
-  plan.file_pages = random.chance(250) ? plan.room_pages / 2 : random.between(100, 300);
+  constexpr uint64_t kPages[] = {30, 100, 200, 300, 700, 1200};
+  plan.file_pages = random.one_of(kPages) + random.below(20);
   constexpr uint64_t kEvery[] = {1, 4, 20, 100};
   plan.interleave_every = random.one_of(kEvery);
   plan.processes = static_cast<unsigned>(random.between(2, 4));
@@ -18,10 +19,11 @@ BufferPlan BufferPlan::make(uint64_t seed, Kind kind) {
   constexpr uint64_t kReaders[] = {0, 200, 500};
   plan.readers = kind == Kind::kRead ? 1000 : random.one_of(kReaders);
   if (random.chance(850)) {
-    constexpr uint64_t kBlows[] = {5'000, 50'000, 500'000};
+    constexpr uint64_t kBlows[] = {20'000, 200'000, 2'000'000};
     plan.blow_ns_max = random.one_of(kBlows);
     constexpr uint64_t kKills[] = {1000, 1000, 700, 300};
     plan.kills = random.one_of(kKills);
+    plan.has_long_stops = random.chance(400);
   } else if (random.chance(500)) {
     // Whoever stores for a killed process, and cannot, may lose what that one wrote.
     constexpr uint64_t kRates[] = {0, 5, 50};
@@ -37,9 +39,9 @@ std::string BufferPlan::describe() const {
          " pages, room for " + text(room_pages) + ", a point in " + text(interleave_every) +
          " words, " + text(processes) + " processes at a time, " + text(lives) +
          " in all, threads " + text(threads_max) + ", ops " + text(ops) + ", readers " +
-         text(readers) + ", kills " + text(kills) + ", a blow every " + text(blow_ns_max) +
-         " ns, failures of reads " + text(behaviour.read_failures) + ", of writes " +
-         text(behaviour.write_failures);
+         text(readers) + ", kills " + text(kills) + (has_long_stops ? ", long stops" : "") +
+         ", a blow every " + text(blow_ns_max) + " ns, failures of reads " +
+         text(behaviour.read_failures) + ", of writes " + text(behaviour.write_failures);
 }
 
 }  // namespace outcore::sim

@@ -24,6 +24,7 @@ struct BufferPlan {
   uint64_t kills = 0;                       // of what befalls processes, in thousandths; the rest
                                             // of them stand still for a while
   uint64_t blow_ns_max = 0;                 // between two of those; 0: there are none
+  bool has_long_stops = false;              // longer than others wait
   uint64_t wait_ns_max = 0;
   BufferStore::Behaviour behaviour;
   BufferSimFrames::Defect defect = BufferSimFrames::Defect::kNone;
@@ -34,7 +35,7 @@ struct BufferPlan {
     return behaviour.read_failures != 0 || behaviour.write_failures != 0;
   }
   // A touch, or a flush, may fail.
-  bool may_fail() const { return has_stops() || has_failures(); }
+  bool may_fail() const { return (has_stops() && has_long_stops) || has_failures(); }
 
   static BufferPlan make(uint64_t seed, Kind kind);
   std::string describe() const;

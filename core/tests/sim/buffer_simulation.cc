@@ -81,6 +81,7 @@ void BufferSimulation::live() {
     }
     const uint64_t wait_ns = plan.blow_ns_max == 0 ? 1'000'000 : plan.blow_ns_max;
     world_.fibers.let_pass(world_.random.between(1, wait_ns));
+    let_go_on();
     if (plan.blow_ns_max != 0 && !processes_.empty())
       befall(*processes_[world_.random.below(processes_.size())]);
   }
@@ -95,22 +96,48 @@ void BufferSimulation::begin_process() {
   world_.fibers.add("process " + std::to_string(number), number, [process] { process->live(); });
 }
 
-// It is killed, or stands still for a moment.
+// It is killed, or stands still for a while.
 void BufferSimulation::befall(BufferProcess& process) {
   if (process.is_over()) return;
   if (world_.random.chance(world_.plan.kills)) {
     if (!may_be_killed(process)) return;
+    const bool is_alone =
+        process.is_writing() &&
+        std::none_of(processes_.begin(), processes_.end(), [&](const auto& other) {
+          return other.get() != &process && other->is_writing();
+        });
+    world_.tally.left_to_heirs += is_alone ? 1 : 0;
     world_.fibers.kill(process.number());
+    stopped_until_ns_.erase(process.number());
     process.die();
     ++world_.tally.kills;
-    return;
+  } else if (!stopped_until_ns_.contains(process.number())) {
+    stop(process);
   }
-  // Others wait half a second for it at least.
-  constexpr uint64_t kNs[] = {100'000, 5'000'000, 60'000'000};
+}
+
+// Others wait half a second for it at least, or not as long as it stands still.
+void BufferSimulation::stop(const BufferProcess& process) {
+  constexpr uint64_t kShortNs[] = {10'000, 1'000'000, 20'000'000};
+  constexpr uint64_t kLongNs[] = {1'000'000, 300'000'000, 3'000'000'000};
+  const uint64_t ns =
+      world_.plan.has_long_stops ? world_.random.one_of(kLongNs) : world_.random.one_of(kShortNs);
   ++world_.tally.stops;
+  stopped_until_ns_[process.number()] = world_.fibers.now_ns() + ns;
   world_.fibers.stop(process.number(), true);
-  world_.fibers.let_pass(world_.random.one_of(kNs));
-  world_.fibers.stop(process.number(), false);
+}
+
+void BufferSimulation::let_go_on() {
+  const uint64_t now_ns = world_.fibers.now_ns();
+  for (auto i = stopped_until_ns_.begin(); i != stopped_until_ns_.end();) {
+    const auto [number, until_ns] = *i;
+    if (until_ns > now_ns) {
+      ++i;
+      continue;
+    }
+    world_.fibers.stop(number, false);
+    i = stopped_until_ns_.erase(i);
+  }
 }
 
 // What it wrote is lost if nobody is left who could store it: so somebody is.
@@ -158,11 +185,19 @@ void BufferSimulation::finish() {
   for (uint32_t i = 0; i < board_->members_end.load(); ++i) {
     if (i == anchor_->index()) continue;
     const buffer::MemberRecord& m = board_->members[i];
+    const auto is_zero = [](const auto& word) { return word.load() == 0; };
     const bool is_clear = m.is_joined.load() == 0 && m.reserved_pages.load() == 0 &&
-                          m.private_bytes.load() == 0 && m.pin_count.load() == 0;
+                          m.private_bytes.load() == 0 && m.pin_count.load() == 0 &&
+                          m.punching.load() % 2 == 0 &&
+                          std::all_of(m.pins.begin(), m.pins.end(), is_zero) &&
+                          std::all_of(m.fills.begin(), m.fills.end(), is_zero);
     world_.fibers.require(is_clear, "who has ended still has some of the limit", i,
                           m.private_bytes.load() + m.reserved_pages.load());
   }
+  for (const buffer::FileRecord& file : board_->files)
+    world_.fibers.require(file.state.load() == buffer::FileState::kFree ||
+                              (file.is_written.load() == 0 && !file.has_members()),
+                          "a file has members, or is written, when all have ended");
 }
 
 std::string BufferSimulation::describe() const {

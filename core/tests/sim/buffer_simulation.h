@@ -2,6 +2,7 @@
 // killed, as one seed decides; every read of each is compared with what was last written.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ class BufferSimulation {
   void live();
   void begin_process();
   void befall(BufferProcess& process);
+  void stop(const BufferProcess& process);
+  void let_go_on();
   bool may_be_killed(const BufferProcess& process);
   bool could_store(const BufferProcess& process, const buffer::FileRecord& file) const;
   bool is_all_over() const;
@@ -38,6 +41,7 @@ class BufferSimulation {
   std::unique_ptr<buffer::Member> anchor_;
   buffer::Board* board_ = nullptr;
   std::vector<std::unique_ptr<BufferProcess>> processes_;
+  std::map<uint32_t, uint64_t> stopped_until_ns_;  // by the process's number
 };
 
 }  // namespace outcore::sim

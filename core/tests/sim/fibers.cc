@@ -1,5 +1,6 @@
 #include "core/tests/sim/fibers.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -254,7 +255,10 @@ void Fibers::kill(uint32_t process) {
   note("kills", process, 0);
   for (const auto& fiber : fibers_)
     if (fiber->process == process) fiber->state = State::kEnded;
-  for (const int fd : descriptors_[process]) ::close(fd);
+  // The numbers must not be another's: who finds a dead one's number would find what that has.
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int fd : descriptors_[process]) ::dup3(nothing, fd, O_CLOEXEC);
+  ::close(nothing);
   descriptors_.erase(process);
   stopped_.erase(process);
 }

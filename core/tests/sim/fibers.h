@@ -49,7 +49,8 @@ class Fibers final : public os::WaitHooks {
   std::function<std::string()> describe;
 
   // -- processes; from a fiber of none --
-  // Its fibers stay where they are for ever, with all that they have; its descriptors are closed.
+  // Its fibers stay where they are for ever, with all that they have; its descriptors name nothing
+  // any more.
   void kill(uint32_t process);
   void stop(uint32_t process, bool is_stopped);
   bool is_stopped(uint32_t process) const { return stopped_.contains(process); }
