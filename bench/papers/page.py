@@ -131,7 +131,8 @@ PROFILES = (
     "rival's: samples of the whole machine, a thousand a second, told by what the functions on "
     "the stack are for (`bench/papers/processor_time.py`). {machine}. Figures are microseconds of "
     "a processor for a unit of work, so that columns can be compared; \"idle\" is what waited, "
-    "for the device or for each other. Not here: rows by programs of `occ` and of other "
+    "for the device or for each other. What Outcore has the C library do, copies say, may count "
+    "as the program's. Not here: rows by programs of `occ` and of other "
     "libraries.\n")
 
 

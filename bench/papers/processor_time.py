@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections import Counter
 
 from bench_command import Failed
@@ -66,19 +67,19 @@ def read_samples(text):
         lines = block.strip("\n").splitlines()
         if not lines or ":" not in lines[0]:
             continue
-        *process, time = lines[0].split()
+        *process, at = lines[0].split()
         stack = []
         for line in lines[1:]:
             address, _, rest = line.strip().partition(" ")
             name, _, _ = rest.rpartition(" (")
             stack.append((name, len(address) == 16 and address.startswith("ffff")))
-        yield float(time.rstrip(":")), " ".join(process), stack
+        yield float(at.rstrip(":")), " ".join(process), stack
 
 
 def seconds_by_kind(samples, since, until):
     """Seconds of processors, of samples between two times of the machine's clock."""
-    counts = Counter(kind_of(process, stack) for time, process, stack in samples
-                     if since <= time < until)
+    counts = Counter(kind_of(process, stack) for at, process, stack in samples
+                     if since <= at < until)
     return {kind: count / HZ for kind, count in counts.most_common()}
 
 
@@ -92,6 +93,16 @@ def check():
                      "linux-perf, and lower kernel.perf_event_paranoid") from None
 
 
+def _wait_for(perf, data):
+    """Until it samples: it writes its head before."""
+    until = time.monotonic() + 30
+    while perf.poll() is None and time.monotonic() < until:
+        if os.path.exists(data) and os.path.getsize(data) > 4096:
+            return
+        time.sleep(0.05)
+    raise Failed("perf record does not begin")
+
+
 def sample(work):
     """What work() returns, and samples of all of the machine meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
@@ -101,10 +112,16 @@ def sample(work):
         with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as perf:
             try:
+                _wait_for(perf, data)
                 result = work()
             finally:
                 perf.send_signal(signal.SIGINT)
-                perf.wait(timeout=120)
+                try:
+                    perf.wait(timeout=120)
+                except subprocess.TimeoutExpired:
+                    perf.kill()
+        if perf.returncode not in (0, 130, -signal.SIGINT):
+            raise Failed(f"perf record ended with status {perf.returncode}")
         said = subprocess.run([EXECUTABLE, "script", "-i", data, "-F", "comm,time,ip,sym,dso",
                                "--ns"], capture_output=True, text=True, check=False,
                               errors="replace")

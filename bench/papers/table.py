@@ -144,13 +144,17 @@ def measure_all(options, wanted, engines):
         try:
             make_room(options.folder)
             measure(options, engines, s3d, experiment, see)
-            if options.profile:
-                profile(options, engines, experiment, runs, see)
         except Failed as why:
             print(f"bench-papers: {experiment.name}: {why}", file=sys.stderr)
             is_whole = False
             continue
         print_section(experiment, section_of(experiment, runs))
+        if not options.profile:
+            continue
+        try:
+            profile(options, engines, experiment, runs, see)
+        except Failed as why:
+            print(f"bench-papers: {experiment.name}: without its profile: {why}", file=sys.stderr)
     return is_whole
 
 

@@ -106,7 +106,10 @@ bool Marks::close(bool may_end) {
   const bool is_last = may_end && writers() == 0;
   // The memory of the words counts as long as somebody writes (Occupancy). By their addresses: the
   // descriptor may be another file's by now.
-  if (is_last && words_ != nullptr) ::madvise(words_, mapped_bytes(), MADV_REMOVE);
+  if (is_last && words_ != nullptr) {
+    ::munlock(words_, mapped_bytes());  // locked memory is not given up
+    ::madvise(words_, mapped_bytes(), MADV_REMOVE);
+  }
   if (is_last && file_.is_written.exchange(0) != 0) member_.board().written_files.fetch_sub(1);
   return is_last;
 }

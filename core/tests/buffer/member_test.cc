@@ -16,11 +16,12 @@
 namespace outcore::buffer {
 namespace {
 
-// As if its process had been killed: its lock is gone.
+// As if its process had been killed: its lock is gone. The descriptor names the file still.
 void die(const Member& member) {
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  ASSERT_EQ(::dup3(nothing, member.file_fd(), O_CLOEXEC), member.file_fd());
-  ::close(nothing);
+  const std::string path = file_of(folder().value(), member.name());
+  const int another = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::dup3(another, member.file_fd(), O_CLOEXEC), member.file_fd());
+  ::close(another);
 }
 
 void clear_dead(Buffer& buffer) {
