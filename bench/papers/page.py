@@ -129,7 +129,7 @@ PROFILES = (
     "Drawn by `make bench-papers OPTIONS=--profile`: of each row of the papers' pages that is "
     "asked and not met, what the processors did while it ran once more, ours and the best "
     "rival's: samples of the whole machine, a thousand a second, told by what the functions on "
-    "the stack are for (`bench/papers/processor_time.py`). {machine}. Figures are microseconds of "
+    "the stack are for (`bench/papers/processor_time.py`). {machine}. Figures are the time of "
     "a processor for a unit of work, so that columns can be compared; \"idle\" is what waited, "
     "for the device or for each other. What Outcore has the C library do, copies say, may count "
     "as the program's. Not here: rows by programs of `occ` and of other "
@@ -137,9 +137,16 @@ PROFILES = (
 
 
 def per_work(profile, kind):
-    """Microseconds of a processor a unit of work; None: of a run that was stopped."""
+    """Seconds of a processor a unit of work; None: of a run that was stopped."""
     work = profile["rate"] * profile["seconds"]
-    return profile["by_kind"].get(kind, 0.0) / work * 1e6 if work else None
+    return profile["by_kind"].get(kind, 0.0) / work if work else None
+
+
+def unit_for(seconds):
+    """In which this is no very small number, and how many of it a second has."""
+    return next((name, scale) for name, scale, least in (
+        ("milliseconds", 1e3, 1e-3), ("microseconds", 1e6, 1e-6), ("nanoseconds", 1e9, 0.0))
+        if seconds >= least)
 
 
 def profiles_of(profiles):
@@ -150,8 +157,9 @@ def profiles_of(profiles):
         one = by_name[name]
         yield f"## {one.title}: {one.axis} {point}"
         yield ""
-        yield (f"{one.paper}, `{command_of(one)}`; asked {one.asked:g}. Microseconds of a "
-               f"processor for each of {here[0]['unit'].removesuffix('/s')}:")
+        unit, scale = unit_for(max(per_work(p, k) or 0.0 for p in here for k in p["by_kind"]))
+        yield (f"{one.paper}, `{command_of(one)}`; asked {one.asked:g}. {unit.capitalize()} of a "
+               f"processor for each of the {here[0]['unit'].removesuffix('/s')}:")
         yield ""
         yield "| | " + " | ".join(p["column"] for p in here) + " |"
         yield "| --- |" + " ---: |" * len(here)
@@ -160,7 +168,7 @@ def profiles_of(profiles):
             sums.update(p["by_kind"])
         for kind, _ in sums.most_common():
             cells = (per_work(p, kind) for p in here)
-            yield f"| {kind} | " + " | ".join("-" if c is None else f"{c:.3g}"
+            yield f"| {kind} | " + " | ".join("-" if c is None else f"{c * scale:.3g}"
                                               for c in cells) + " |"
         yield ""
 

@@ -181,7 +181,8 @@ class ProcessorTime(unittest.TestCase):
             page.draw_profiles(runs, profiles, folder)
             text = (folder / "profiles.md").read_text(encoding="utf-8")
         self.assertIn("| | outcore | mmap |", text)
-        self.assertIn("| idle | 0.5 | - |", text)
+        self.assertIn("Nanoseconds of a processor for each of the words:", text)
+        self.assertIn("| idle | 500 | - |", text)
 
 
 class StaticPrograms(unittest.TestCase):
