@@ -13,11 +13,11 @@ import sys
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import bench_command  # noqa: E402
+import processor_time  # noqa: E402
 import static_programs  # noqa: E402
 import table_options  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from engines import Engines  # noqa: E402
-import processor_time  # noqa: E402
 from experiment import BENCH, FAR, FAST, RIVALS, STATIC, is_ours, options_of  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
 from s3d import S3dRuns  # noqa: E402

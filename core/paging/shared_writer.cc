@@ -108,7 +108,8 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
   buffer::Room& room = cache.shared->buffer().room();
   room.reserve(kMarksPages);
   bool has_memory = marks.has_memory(run.first, run.end);
-  if (!has_memory || !marks.is_own(page)) {
+  const bool is_new = !has_memory || !marks.is_own(page);
+  if (is_new && is_over_share(cache, Written::kMost)) {  // others wait for what is held here
     room.release(kMarksPages);
     if (const int result = wait_for_share(cache); result != 0) return result;
     room.reserve(kMarksPages);

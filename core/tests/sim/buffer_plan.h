@@ -29,7 +29,6 @@ struct BufferPlan {
   BufferStore::Behaviour behaviour;
   BufferSimFrames::Defect defect = BufferSimFrames::Defect::kNone;
 
-  bool has_kills() const { return blow_ns_max != 0 && kills != 0; }
   bool has_stops() const { return blow_ns_max != 0 && kills < 1000; }
   bool has_failures() const {
     return behaviour.read_failures != 0 || behaviour.write_failures != 0;

@@ -17,7 +17,8 @@ using buffer::kPage;
 
 void BufferProcess::live() {
   if (join()) {
-    if (start_engine() && open_file()) {
+    start_engine();
+    if (open_file()) {
       map();
       work();
     }
@@ -57,7 +58,7 @@ bool BufferProcess::join() {
   }
 }
 
-bool BufferProcess::start_engine() {
+void BufferProcess::start_engine() {
   paging::PagerOptions options;
   options.budget_bytes = 2 << 20;
   options.frames_max = options.budget_bytes / kPage;
@@ -73,7 +74,6 @@ bool BufferProcess::start_engine() {
   engine_ = std::move(started).value();
   serve("keeps", [this] { buffer_->keeping().run(); });
   serve("inherits", [this] { buffer_->heir().work(); });
-  return true;
 }
 
 bool BufferProcess::open_file() {

@@ -75,7 +75,7 @@ class BufferProcess {
   };
 
   bool join();
-  bool start_engine();
+  void start_engine();
   bool open_file();
   void map();
   void work();
