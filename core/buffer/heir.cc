@@ -209,10 +209,12 @@ void Heir::inherit(uint32_t index, Held& held) {
 int Heir::store(SharedFile& file, uint32_t index, int fd) {
   Marks& marks = *file.marks();
   const Member& member = buffer_.member();
+  const Marks::InHand in_hand(buffer_.member());
+  Marks::Look look(marks);
   uint64_t group = 0, group_end = 0;
   for (uint64_t from = 0; marks.next_group(from, &group, &group_end); from = group_end)
     for (uint64_t page = group; page < group_end; ++page) {
-      if (!marks.is_mine(page)) continue;
+      if (!look.is_mine(page)) continue;
       if (is_ending_.load() != 0 && is_others_to_store(index)) return -EINTR;
       if (const uint32_t now = member.board().heir_requests.load(); now != heard_) {
         heard_ = now;  // somebody waits until its file is held

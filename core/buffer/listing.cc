@@ -24,9 +24,9 @@ using buffer::kMembersMax;
 using buffer::kPage;
 using buffer::kSlots;
 
-uint64_t resident_bytes(int frames_fd) {
+uint64_t bytes_in_memory(int fd) {
   struct stat about;
-  return ::fstat(frames_fd, &about) == 0 ? static_cast<uint64_t>(about.st_blocks) * 512 : 0;
+  return ::fstat(fd, &about) == 0 ? static_cast<uint64_t>(about.st_blocks) * 512 : 0;
 }
 
 class Glance {
@@ -48,14 +48,14 @@ class Glance {
   Board* board() const { return board_; }
   BufferFacts facts() const {
     BufferFacts facts = facts_;
-    facts.used_bytes = facts.resident_bytes;
     if (board_ == nullptr) return facts;
     facts.limit_bytes = board_->limit_bytes.load();
     facts.takeovers = board_->takeovers.load();
     for (const buffer::MemberRecord& m : board_->members) {
       facts.filled_pages += m.filled_pages.load();
       facts.evicted_pages += m.evicted_pages.load();
-      facts.used_bytes += m.private_bytes.load() + m.reserved_pages.load() * kPage;
+      facts.used_bytes += m.private_bytes.load();
+      facts.coming_bytes += m.reserved_pages.load() * kPage;
     }
     for (const buffer::FileRecord& file : board_->files)
       if (file.state.load() == buffer::FileState::kOpen && file.has_members()) ++facts.files;
@@ -87,7 +87,8 @@ class Glance {
     void* const at =
         ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, files.board, 0);
     if (at != MAP_FAILED) board_ = static_cast<Board*>(at);
-    facts_.resident_bytes = resident_bytes(files.frames);
+    facts_.resident_bytes = bytes_in_memory(files.frames);
+    facts_.used_bytes = facts_.resident_bytes + bytes_in_memory(files.marks);
   }
 
   const std::string path_;

@@ -119,6 +119,23 @@ os::Word<uint64_t>& Marks::word(uint64_t page) const {
   return words_[page];
 }
 
+bool Marks::read_words(uint64_t first, std::span<uint64_t> into) const {
+  OC_CHECK(first + into.size() <= pages_);
+  return os::read_all(member_.marks_fd(), (file_.first_page + first) * sizeof(uint64_t),
+                      std::as_writable_bytes(into)) == 0;
+}
+
+// What cannot be read counts as marked.
+uint64_t Marks::Look::word(uint64_t page) {
+  OC_ASSERT(page < marks_.pages_);
+  if (const uint64_t first = base::round_down(page, kGroup); first != first_) {
+    first_ = first;
+    if (!marks_.read_words(first, std::span(words_).first(std::min(kGroup, marks_.pages_ - first))))
+      words_.fill(kWriters);
+  }
+  return words_[page - first_];
+}
+
 bool Marks::has_memory(uint64_t first, uint64_t end) const {
   OC_CHECK(first < end && end - first <= kTogetherMax && end <= pages_);
   const uint64_t from = base::round_down(first * sizeof(uint64_t), kPage);

@@ -12,9 +12,12 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "core/buffer/member.h"
 #include "core/os/word.h"
@@ -51,8 +54,6 @@ class Marks {
   bool is_own(uint64_t page) const { return (word(page).load() & own_bit()) != 0; }
   // Or by one that was taken on. REQUIRES: as is_any().
   bool is_mine(uint64_t page) const { return (word(page).load() & own_bits()) != 0; }
-  // Of any process. REQUIRES: its group has memory (next_group()).
-  bool is_any(uint64_t page) const { return (word(page).load() & kWriters) != 0; }
 
   // Only one process stores a page at a time. False: another does, or it is not marked any more.
   // REQUIRES: as is_any().
@@ -106,6 +107,43 @@ class Marks {
   // No page has a mark of its own any more.
   void note_all_stored() { leaves_marks_ = false; }
 
+  // Words are touched while one of these exists, which counts a page of them, or two, as under way:
+  // to touch one gives it memory, if it has lost it since it was looked at. REQUIRES: made before
+  // that look. Any thread; the fault path.
+  class InHand {
+   public:
+    explicit InHand(Member& member) : member_(member) {
+      member_.record().reserved_pages.fetch_add(kPagesMost, std::memory_order_seq_cst);
+    }
+    ~InHand() {
+      member_.board().filled_pages.fetch_add(kPagesMost, std::memory_order_seq_cst);
+      lower(member_.record().reserved_pages, kPagesMost);
+    }
+    InHand(const InHand&) = delete;
+    InHand& operator=(const InHand&) = delete;
+    static constexpr uint64_t kPagesMost = 2;
+
+   private:
+    Member& member_;
+  };
+
+  // To look at page after page: copies of their words, a group at a time, which gives none memory.
+  // REQUIRES: an InHand, if those that are marked are touched then. One thread.
+  class Look {
+   public:
+    explicit Look(const Marks& marks) : marks_(marks) {}
+    bool is_mine(uint64_t page) { return (word(page) & marks_.own_bits()) != 0; }
+    bool is_any(uint64_t page) { return (word(page) & kWriters) != 0; }
+    void forget() { first_ = kNone; }  // they may have changed
+
+   private:
+    static constexpr uint64_t kNone = ~uint64_t{0};
+    uint64_t word(uint64_t page);
+    const Marks& marks_;
+    uint64_t first_ = kNone;
+    std::array<uint64_t, kGroup> words_{};
+  };
+
   // The word of a page of the buffer, by a call; 0 where there is no memory.
   static uint64_t glance(const Member& member, uint64_t frame_page);
   // How many of these pages of the buffer anybody has marked; by calls.
@@ -117,15 +155,22 @@ class Marks {
   Marks(Member& member, FileRecord& file, uint32_t slot)
       : member_(member), file_(file), pages_(file.pages), slot_(slot) {}
   os::Word<uint64_t>& word(uint64_t page) const;
-  // Calls is_it(word) for each that has memory, until one says yes; returns whether one did.
+  // Calls is_it(word) for each that is not 0, until one says yes; returns whether one did. Others
+  // are not touched: they may have lost their memory meanwhile, and would get some.
   template <typename IsIt>
   bool any_word(const IsIt& is_it) const {
+    const InHand in_hand(member_);
+    std::array<uint64_t, kGroup> seen{};
     uint64_t first = 0, end = 0;
-    for (uint64_t from = 0; next_group(from, &first, &end); from = end)
-      for (uint64_t page = first; page < end; ++page)
-        if (is_it(word(page))) return true;
+    for (uint64_t from = 0; next_group(from, &first, &end);) {
+      from = std::min({end, pages_, base::round_down(first, kGroup) + kGroup});
+      const bool is_read = read_words(first, std::span(seen).first(from - first));
+      for (uint64_t page = first; page < from; ++page)
+        if ((!is_read || seen[page - first] != 0) && is_it(word(page))) return true;
+    }
     return false;
   }
+  bool read_words(uint64_t first, std::span<uint64_t> into) const;
   uint64_t mapped_bytes() const { return base::round_up(pages_ * sizeof(uint64_t), kPage); }
   uint64_t own_bit() const { return uint64_t{1} << slot_; }
   // Who stores it has ended.

@@ -1,5 +1,7 @@
 #include "core/buffer/occupancy.h"
 
+#include <algorithm>
+
 #include "core/base/assert.h"
 
 namespace outcore::buffer {
@@ -70,16 +72,28 @@ uint64_t Occupancy::used_by_members() const {
   return bytes;
 }
 
-// What is under way is in memory afterwards: so it is counted first, and perhaps twice.
+// What is under way is in memory afterwards: so it is counted first, and perhaps twice. What leaves
+// meanwhile, and comes back at once (marks), is under way all the time, but perhaps not yet at the
+// first look; or it has come in since, and was told.
+template <typename Count>
+uint64_t Occupancy::used_by_all(const Count& count_pages) const {
+  const uint64_t filled = board_->filled_pages.load(std::memory_order_seq_cst);
+  const uint64_t before = used_by_members();
+  const uint64_t pages = count_pages();
+  const uint64_t after = used_by_members();
+  const uint64_t more = board_->filled_pages.load(std::memory_order_seq_cst) - filled;
+  return std::max(before, after) + (pages + more) * kPage;
+}
+
 uint64_t Occupancy::used_bytes() const {
-  const uint64_t by_members = used_by_members();
-  uint64_t of_frames = 0;
-  return by_members + count_pages(&of_frames) * kPage;
+  return used_by_all([&] {
+    uint64_t of_frames = 0;
+    return count_pages(&of_frames);
+  });
 }
 
 uint64_t Occupancy::used_bytes_at_most() const {
-  const uint64_t by_members = used_by_members();
-  return by_members + pages_at_most() * kPage;
+  return used_by_all([&] { return pages_at_most(); });
 }
 
 }  // namespace outcore::buffer

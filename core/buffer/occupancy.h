@@ -32,6 +32,8 @@ class Occupancy {
  private:
   static constexpr uint32_t kTrusted = 64;
   uint64_t used_by_members() const;
+  template <typename Count>
+  uint64_t used_by_all(const Count& count_pages) const;
   uint64_t count_pages(uint64_t* of_frames) const;
 
   const Board* board_ = nullptr;

@@ -118,10 +118,6 @@ void Room::note_unreported(uint64_t pages) {
   member_.board().has_unreported_pages.store(1);
 }
 
-void Room::reserve(uint64_t pages) {
-  member_.record().reserved_pages.fetch_add(pages, std::memory_order_seq_cst);
-}
-
 void Room::release(uint64_t pages) { lower(member_.record().reserved_pages, pages); }
 
 void Room::report(uint64_t first_page, uint64_t count, bool is_guess) {

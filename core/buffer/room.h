@@ -32,9 +32,6 @@ class Room {
     return acquire(pages, wait_ns, Question{nullptr, nullptr});
   }
   void release(uint64_t pages);
-  // So many pages count as under way from now on, whether there is room or not: for what is in
-  // memory already, and perhaps going.
-  void reserve(uint64_t pages);
   // So many pages at most came in that are not reported one by one: before release().
   void note_unreported(uint64_t pages);
   // Waits in the same way until no more than this is used of the limit. Not the fault path.

@@ -169,8 +169,10 @@ int SharedWriteBack::store_run(PageCache& cache, uint64_t first, uint64_t end, W
 int SharedWriteBack::store(PageCache& cache, uint64_t first, uint64_t end, Whose whose,
                            uint64_t most, uint64_t* next) {
   Marks& marks = marks_of(cache);
+  const Marks::InHand in_hand(cache.shared->buffer().member());
+  Marks::Look look(marks);
   const auto is_wanted = [&](uint64_t page) {
-    return whose == Whose::kAll ? marks.is_any(page) : marks.is_mine(page);
+    return whose == Whose::kAll ? look.is_any(page) : look.is_mine(page);
   };
   const uint64_t run_pages = run_pages_max();
   constexpr uint64_t kOthersNsMax = 30'000'000'000;
@@ -210,6 +212,7 @@ int SharedWriteBack::store(PageCache& cache, uint64_t first, uint64_t end, Whose
     if (is_skipped && whose == Whose::kAll) {
       if (!others.has_value()) others.emplace(kOthersNsMax);
       if (others->is_over()) return *next = page, -ETIMEDOUT;
+      look.forget();
       os::pause(200'000);
       continue;
     }

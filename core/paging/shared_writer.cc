@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -103,26 +104,24 @@ void SharedWriter::remove(PageCache* cache) {
 int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, TouchRuns::Run run) {
   OC_ASSERT(view.is_writable.load());
   OC_CHECK(run.first <= page && page < run.end && run.end <= cache.page_count());
-  constexpr uint64_t kMarksPages = 2;
   const Marks& marks = SharedWriteBack::marks_of(cache);
-  buffer::Room& room = cache.shared->buffer().room();
-  room.reserve(kMarksPages);
+  buffer::Buffer& buffer = cache.shared->buffer();
+  std::optional<Marks::InHand> in_hand(std::in_place, buffer.member());
   bool has_memory = marks.has_memory(run.first, run.end);
   const bool is_new = !has_memory || !marks.is_own(page);
   if (is_new && is_over_share(cache, Written::kMost)) {  // others wait for what is held here
-    room.release(kMarksPages);
+    in_hand.reset();
     if (const int result = wait_for_share(cache); result != 0) return result;
-    room.reserve(kMarksPages);
+    in_hand.emplace(buffer.member());
     has_memory = marks.has_memory(run.first, run.end);
   }
-  if (!has_memory) {
-    room.release(kMarksPages);
-    const int result =
-        room.try_acquire(kMarksPages) ? 0 : filler_.wait_for_room(cache, kMarksPages);
-    if (result != 0) return result;
-  }
+  if (has_memory) return mark(cache, view, page, run);
+  in_hand.reset();
+  constexpr uint64_t kPages = Marks::InHand::kPagesMost;
+  if (!buffer.room().try_acquire(kPages))
+    if (const int result = filler_.wait_for_room(cache, kPages); result != 0) return result;
   const int result = mark(cache, view, page, run);
-  room.release(kMarksPages);
+  buffer.room().release(kPages);
   return result;
 }
 
@@ -300,13 +299,15 @@ void SharedWriter::count_pinned(PageCache& cache) {
 void SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> leaving) {
   OC_ASSERT(std::is_sorted(leaving.begin(), leaving.end()));
   const Marks& marks = SharedWriteBack::marks_of(cache);
+  const Marks::InHand in_hand(buffer_->member());
+  Marks::Look look(marks);
   const uint64_t base = cache.shared->first_frame_page(), run_pages = write_back_.run_pages_max();
   uint64_t group = 0, group_end = 0, cleaned_before = write_back_.cleaned();
   auto at = std::lower_bound(leaving.begin(), leaving.end(), base);
   const auto end = std::lower_bound(at, leaving.end(), base + cache.page_count());
   const auto can_go = [&](uint64_t page) {
     if (page >= group_end && !marks.next_group(page, &group, &group_end)) return false;
-    return page >= group && page < group_end && marks.is_mine(page);
+    return page >= group && page < group_end && look.is_mine(page);
   };
   while (at != end && is_ending_.load() == 0) {
     const uint64_t first = *at++ - base;

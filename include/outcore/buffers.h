@@ -20,8 +20,9 @@ namespace outcore {
 struct BufferFacts {
   std::string name;
   uint64_t limit_bytes = 0;     // of all members together
-  uint64_t used_bytes = 0;      // pages, pages on their way in, and what members need beside
+  uint64_t used_bytes = 0;      // what is in memory, and what members have for themselves
   uint64_t resident_bytes = 0;  // pages of files
+  uint64_t coming_bytes = 0;    // what may come in just now: it counts before, and a moment after
   pid_t keeping = 0;            // the member that chooses what leaves; 0: not seen from here
   std::vector<pid_t> members;   // 0: in another PID namespace
   std::vector<pid_t> holders;   // those of them that hold it for others (HeldBuffer)

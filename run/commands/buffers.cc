@@ -28,6 +28,7 @@ void print_json(const std::vector<BufferFacts>& all) {
                     {"limit_bytes", buffer.limit_bytes},
                     {"used_bytes", buffer.used_bytes},
                     {"resident_bytes", buffer.resident_bytes},
+                    {"coming_bytes", buffer.coming_bytes},
                     {"files", static_cast<uint64_t>(buffer.files)},
                     {"filled_pages", buffer.filled_pages},
                     {"evicted_pages", buffer.evicted_pages},
@@ -90,10 +91,9 @@ void add_buffers(CommandSyntax& outcore) {
   buffers.add("ls", "List the buffers of this user that have members")
       .flag("--json", words->is_json, "one JSON object")
       .footer(
-          "limit: of all members together; used: pages, those on their way in, and what members\n"
-          "need beside. '*': the process that chooses what leaves; '+': one of outcore serve; "
-          "'?':\n"
-          "one in another container.\n"
+          "limit: of all members together; used: what is in memory, and what members have\n"
+          "for themselves. '*': the process that chooses what leaves; '+': one of outcore\n"
+          "serve; '?': one in another container.\n"
           "Exit status: 0 done; 1 they cannot be looked for.\nExample:\n  outcore buffers ls")
       .runs([words] { return list(*words); });
   buffers.add("resize", "Change the limit of a buffer while its members run")

@@ -136,7 +136,7 @@ TEST_F(Processes, GoOnWhenOthersAreKilledAtAnyMoment) {
   const uint64_t beside = [&] {
     for (;;) {
       const BufferFacts facts = Job::facts();
-      const uint64_t more = facts.used_bytes - facts.resident_bytes;
+      const uint64_t more = facts.coming_bytes + facts.used_bytes - facts.resident_bytes;
       if (facts.members.size() == kReaders && more <= kReaders * (256 << 10)) return more;
       ::sched_yield();
     }

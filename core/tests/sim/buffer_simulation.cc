@@ -79,7 +79,7 @@ void BufferSimulation::live() {
       continue;
     }
     const uint64_t wait_ns = plan.blow_ns_max == 0 ? 1'000'000 : plan.blow_ns_max;
-    world_.fibers.let_pass(world_.random.between(1, wait_ns));
+    world_.fibers.let_pass(world_.random.between(1, wait_ns) + all_stand_still_ns());
     let_go_on();
     if (plan.blow_ns_max != 0 && !processes_.empty())
       befall(*processes_[world_.random.below(processes_.size())]);
@@ -110,7 +110,7 @@ void BufferSimulation::befall(BufferProcess& process) {
     stopped_until_ns_.erase(process.number());
     process.die();
     ++world_.tally.kills;
-  } else if (!stopped_until_ns_.contains(process.number())) {
+  } else if (world_.fibers.now_ns() >= runs_until_ns_[process.number()]) {
     stop(process);
   }
 }
@@ -121,9 +121,21 @@ void BufferSimulation::stop(const BufferProcess& process) {
   constexpr uint64_t kLongNs[] = {1'000'000, 300'000'000, 3'000'000'000};
   const uint64_t ns =
       world_.plan.has_long_stops ? world_.random.one_of(kLongNs) : world_.random.one_of(kShortNs);
+  // It runs for as long then: or its stops together would be longer than others wait.
   ++world_.tally.stops;
-  stopped_until_ns_[process.number()] = world_.fibers.now_ns() + ns;
+  const uint64_t until_ns = world_.fibers.now_ns() + ns;
+  stopped_until_ns_[process.number()] = until_ns;
+  runs_until_ns_[process.number()] = until_ns + std::max<uint64_t>(ns, 10'000'000);
   world_.fibers.stop(process.number(), true);
+}
+
+// So long nothing happens.
+uint64_t BufferSimulation::all_stand_still_ns() {
+  if (stopped_until_ns_.empty() || stopped_until_ns_.size() < living()) return 0;
+  const uint64_t now_ns = world_.fibers.now_ns();
+  uint64_t first_ns = UINT64_MAX;
+  for (const auto& [number, until_ns] : stopped_until_ns_) first_ns = std::min(first_ns, until_ns);
+  return first_ns - std::min(first_ns, now_ns);
 }
 
 void BufferSimulation::let_go_on() {
@@ -161,8 +173,7 @@ bool BufferSimulation::could_store(const BufferProcess& process,
          (!process.is_leaving() && buffer::Heirs::has(file, process.member()->index()));
 }
 
-// The limit holds at every moment, but for a page or two of marks of each process that writes,
-// while others free theirs: decision 0060, "Known, not mended".
+// The limit holds at every moment, marks included.
 void BufferSimulation::check_memory() {
   struct stat frames, marks;
   if (::fstat(anchor_->frames_fd(), &frames) != 0 || ::fstat(anchor_->marks_fd(), &marks) != 0)
@@ -170,9 +181,8 @@ void BufferSimulation::check_memory() {
   uint64_t bytes = static_cast<uint64_t>(frames.st_blocks + marks.st_blocks) * 512 +
                    world_.limit_bytes - world_.plan.room_pages * kPage;
   for (const auto& process : processes_) bytes += process->private_bytes();
-  const uint64_t known_bytes = marks.st_blocks == 0 ? 0 : 2 * living() * kPage;
-  world_.fibers.require(bytes <= world_.limit_bytes + known_bytes, "the limit is exceeded",
-                        bytes / kPage, world_.limit_bytes / kPage);
+  world_.fibers.require(bytes <= world_.limit_bytes, "the limit is exceeded", bytes / kPage,
+                        world_.limit_bytes / kPage);
 }
 
 // All have ended: the file has what was written, and whoever looks finds nothing of the dead.

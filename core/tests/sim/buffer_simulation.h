@@ -27,6 +27,7 @@ class BufferSimulation {
   void befall(BufferProcess& process);
   void stop(const BufferProcess& process);
   void let_go_on();
+  uint64_t all_stand_still_ns();
   bool may_be_killed(const BufferProcess& process);
   bool could_store(const BufferProcess& process, const buffer::FileRecord& file) const;
   bool is_all_over() const;
@@ -41,7 +42,8 @@ class BufferSimulation {
   std::unique_ptr<buffer::Member> anchor_;
   buffer::Board* board_ = nullptr;
   std::vector<std::unique_ptr<BufferProcess>> processes_;
-  std::map<uint32_t, uint64_t> stopped_until_ns_;  // by the process's number
+  // By the process's number; and until when one that has stood still is not stopped again.
+  std::map<uint32_t, uint64_t> stopped_until_ns_, runs_until_ns_;
 };
 
 }  // namespace outcore::sim

@@ -257,6 +257,7 @@ void Fibers::kill(uint32_t process) {
     if (fiber->process == process) fiber->state = State::kEnded;
   // The numbers must not be another's: who finds a dead one's number would find what that has.
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nothing < 0) std::abort();
   for (const int fd : descriptors_[process]) ::dup3(nothing, fd, O_CLOEXEC);
   ::close(nothing);
   descriptors_.erase(process);
