@@ -54,6 +54,10 @@ class Disk {
   virtual std::string name() const = 0;
   // "device:inode" of the folder.
   virtual std::string identity() const { return {}; }
+  // The same folder once more, in a forked child, as readers of commits need it: locks of its own.
+  virtual Result<std::shared_ptr<Disk>> reopen() const {
+    return Error{95, "open " + name() + " in a forked child"};  // ENOTSUP
+  }
   // Opens a file. `is_heap`: blocks of it are read and written at random; otherwise it is appended
   // to. Errors name the path.
   virtual Result<std::unique_ptr<File>> open(const std::string& file, Mode mode, bool is_heap) = 0;

@@ -75,6 +75,13 @@ Status FolderDisk::open_folder(const std::string& path, bool may_create) {
   return {};
 }
 
+Status FolderDisk::open_folder_of(const FolderDisk& other) {
+  const std::string path = "/proc/self/fd/" + std::to_string(other.folder_fd_);
+  if (Status s = open_folder(path, false); !s) return s;
+  path_ = other.path_;
+  return {};
+}
+
 Result<std::unique_ptr<File>> FolderDisk::make_heap(int fd, bool, const std::string&) {
   OC_ASSERT(fd >= 0);
   return std::unique_ptr<File>(new PlainFile(fd));

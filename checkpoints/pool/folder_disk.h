@@ -39,6 +39,8 @@ class FolderDisk : public Disk {
  protected:
   FolderDisk() = default;
   Status open_folder(const std::string& path, bool may_create);
+  // By the descriptor that the other one has, wherever the folder is by now.
+  Status open_folder_of(const FolderDisk& other);
   // Makes a file of the descriptor, which it owns from then on, even if there is an error.
   virtual Result<std::unique_ptr<File>> make_heap(int fd, bool is_writable,
                                                   const std::string& path);

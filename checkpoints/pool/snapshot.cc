@@ -112,6 +112,22 @@ Result<std::shared_ptr<Snapshot>> Snapshot::open_pinned(std::shared_ptr<Disk> di
   return snapshot;
 }
 
+Result<std::shared_ptr<Snapshot>> Snapshot::open_commit(std::shared_ptr<Disk> disk,
+                                                        uint32_t commit) {
+  std::shared_ptr<Snapshot> snapshot(new Snapshot(disk));
+  const std::string attempt = "open commit " + std::to_string(commit) + " of " + disk->name();
+  if (const int error = disk->hold(commit); error != 0)
+    return base::system_error(error == -EAGAIN ? EBUSY : error, attempt);
+  snapshot->held_ = commit;
+  snapshot->is_holding_ = true;
+  auto state = load_commit(*disk, commit);
+  if (!state) return Error{state.code(), attempt + ": " + state.message()};
+  OC_CHECK(state.value().commit == commit);
+  snapshot->state_ = std::move(state.value());
+  if (Status s = snapshot->open_data(); !s) return s.error();
+  return snapshot;
+}
+
 Status Snapshot::open_data() {
   OC_ASSERT(data_ == nullptr && reader_ == nullptr);
   auto data = disk_->open("data", Disk::Mode::kRead, true);

@@ -22,11 +22,15 @@ class Snapshot {
   // pin.
   static Result<std::shared_ptr<Snapshot>> open_pinned(std::shared_ptr<Disk> disk, uint32_t commit,
                                                        std::shared_ptr<Pins> pins);
+  // A commit that another process holds, as long as it does: a forked child, of its parent. Errors:
+  // EBUSY (it is just being freed), EIO (it has been, or damage).
+  static Result<std::shared_ptr<Snapshot>> open_commit(std::shared_ptr<Disk> disk, uint32_t commit);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
   uint32_t commit() const { return state_.commit; }
+  const Disk& disk() const { return *disk_; }
   uint32_t chunk_bytes() const { return state_.chunk_bytes; }
   const std::vector<Checkpoint>& checkpoints() const { return state_.checkpoints; }
   const std::map<uint32_t, StateObject>& objects() const { return state_.objects; }

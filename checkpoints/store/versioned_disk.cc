@@ -59,6 +59,12 @@ Result<std::shared_ptr<versioned::Disk>> VersionedDisk::open(const std::string& 
   return std::shared_ptr<versioned::Disk>(std::move(disk));
 }
 
+Result<std::shared_ptr<versioned::Disk>> VersionedDisk::reopen() const {
+  std::shared_ptr<VersionedDisk> disk(new VersionedDisk(direct_, traits_));
+  if (Status s = disk->open_folder_of(*this); !s) return s.error();
+  return std::shared_ptr<versioned::Disk>(std::move(disk));
+}
+
 Result<std::unique_ptr<versioned::File>> VersionedDisk::make_heap(int fd, bool is_writable,
                                                                   const std::string& path) {
   auto file = std::make_unique<BlocksFile>(traits_);

@@ -13,6 +13,7 @@ class VersionedDisk final : public versioned::FolderDisk {
   // As FolderDisk::open.
   static Result<std::shared_ptr<versioned::Disk>> open(const std::string& path, bool may_create,
                                                        DirectMode direct, StoreTraits traits);
+  Result<std::shared_ptr<versioned::Disk>> reopen() const override;
 
  private:
   VersionedDisk(DirectMode direct, StoreTraits traits) : direct_(direct), traits_(traits) {}

@@ -9,6 +9,9 @@
 #include "core/base/units.h"
 #include "core/store/range.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace outcore::store {
 namespace {
 
@@ -172,6 +175,36 @@ bool VersionedSnapshotStore::is_hole(uint64_t offset, uint64_t size_bytes) const
   for (uint64_t chunk = offset / chunk_bytes; chunk < end; ++chunk)
     if (object_.map->get(chunk).block != 0) return false;
   return true;
+}
+
+std::string VersionedSnapshotStore::contents_id() const {
+  std::call_once(is_summed_, [this] {
+    uint64_t high = 1, low = 2;
+    object_.map->for_each(0, UINT64_MAX, [&](uint64_t chunk, versioned::Entry entry) {
+      const uint64_t pair[] = {chunk, entry.sum};
+      high = XXH3_64bits_withSeed(pair, sizeof pair, high);
+      low = XXH3_64bits_withSeed(pair, sizeof pair, low);
+    });
+    contents_id_ = "chunks of " + std::to_string(snapshot_->chunk_bytes()) + " of " +
+                   std::to_string(size_bytes()) + ": " + std::to_string(high) + "+" +
+                   std::to_string(low);
+  });
+  return contents_id_;
+}
+
+Result<std::shared_ptr<Store>> VersionedSnapshotStore::reopen() const {
+  auto disk = snapshot_->disk().reopen();
+  if (!disk) return disk.error();
+  auto opened = versioned::Snapshot::open_commit(disk.value(), snapshot_->commit());
+  if (!opened) return opened.error();
+  const versioned::StateObject* const object = opened.value()->find(object_.name);
+  if (object == nullptr)
+    return Error{ESTALE, "open " + uri_ + " in a forked child: it is not there any more"};
+  StoreLimits limits;
+  limits.read_concurrency = traits_.read_concurrency;
+  limits.write_concurrency = traits_.write_concurrency;
+  return std::shared_ptr<Store>(
+      std::make_shared<VersionedSnapshotStore>(opened.value(), *object, uri_, identity_, limits));
 }
 
 std::string VersionedSnapshotStore::remark() const {

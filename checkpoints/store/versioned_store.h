@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "checkpoints/pool/pool.h"
@@ -80,12 +81,18 @@ class VersionedSnapshotStore final : public Store {
   std::string uri() const override { return uri_; }
   std::string remark() const override;
   std::string identity() const override { return identity_; }
+  // The sum of the sums of its chunks. Looks at all of them, once.
+  std::string contents_id() const override;
+  // The same commit, by the folder that the parent has open: it may be at another place by then.
+  Result<std::shared_ptr<Store>> reopen() const override;
 
  private:
   const std::shared_ptr<versioned::Snapshot> snapshot_;
   const versioned::StateObject& object_;
   const std::string uri_, identity_;
   StoreTraits traits_;
+  mutable std::once_flag is_summed_;
+  mutable std::string contents_id_;
 };
 
 }  // namespace outcore::store

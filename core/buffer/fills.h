@@ -49,9 +49,10 @@ class Fills {
   }
 
   // Waits until those end that were under way in [first_page, first_page + count), of all members.
-  // False: one takes very long.
+  // False: one takes very long. Not the fault path.
   static bool wait_for_all(const Member& member, uint64_t first_page, uint64_t count,
                            uint64_t wait_ns) {
+    constexpr uint32_t kYieldsMax = 200;  // then its process stands still, or its disk does
     os::WaitLimit limit(wait_ns);
     const uint32_t end = member.board().members_end.load(std::memory_order_seq_cst);
     for (uint32_t i = 0; i < end; ++i)
@@ -59,10 +60,14 @@ class Fills {
         const News run(place.load(std::memory_order_seq_cst));
         const bool is_within = run.bits() != 0 && run.first_page() < first_page + count &&
                                first_page < run.first_page() + run.count();
-        while (is_within && place.load(std::memory_order_seq_cst) == run.bits() &&
-               member.is_alive(i)) {
+        for (uint32_t looks = 0;
+             is_within && place.load(std::memory_order_seq_cst) == run.bits() && member.is_alive(i);
+             ++looks) {
           if (limit.is_over()) return false;
-          os::yield();
+          if (looks < kYieldsMax)
+            os::yield();
+          else
+            os::pause(200'000);
         }
       }
     return true;

@@ -54,11 +54,11 @@ bool has_another(const Member& member, const store::FileVersion& version, Shared
                      });
 }
 
-FileRecord* make(const Member& member, const store::FileVersion& version) {
+FileRecord* make(const Member& member, const store::FileVersion& version, uint64_t pages_least) {
   Board& board = member.board();
   for (FileRecord& file : board.files) {
     if (file.state.load() != FileState::kFree) continue;
-    file.pages = base::round_up(version.size_bytes, kPage) / kPage;
+    file.pages = std::max(base::round_up(version.size_bytes, kPage) / kPage, pages_least);
     const uint64_t place = base::round_up(file.pages + 1, kAlignPages);
     if (board.next_page.load() + place > kFramesBytes / kPage) return nullptr;
     file.version = version;
@@ -92,11 +92,12 @@ bool SharedFile::has_writers(Buffer& buffer, const store::FileVersion& version) 
 
 Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buffer,
                                                      const store::FileVersion& version, Use use,
-                                                     int fd) {
+                                                     int fd, uint64_t pages_least) {
   OC_CHECK(version.size_bytes != 0);
   OC_CHECK(use == Use::kRead || fd >= 0);
   const std::string attempt = "put a file into the buffer " + buffer->member().name();
-  Result<std::unique_ptr<SharedFile>> opened = join(std::move(buffer), version, use, fd);
+  Result<std::unique_ptr<SharedFile>> opened =
+      join(std::move(buffer), version, use, fd, pages_least);
   if (!opened) return Error{opened.code(), attempt + ": " + opened.message()};
   if (use == Use::kRead) return opened;
   SharedFile& file = *opened.value();
@@ -112,7 +113,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buf
 
 Result<std::unique_ptr<SharedFile>> SharedFile::join(std::shared_ptr<Buffer> buffer,
                                                      const store::FileVersion& version, Use use,
-                                                     int fd) {
+                                                     int fd, uint64_t pages_least) {
   Member& member = buffer->member();
   const Member::FilesLock lock(member);
   if (!lock.is_held()) return Error{ETIMEDOUT, "a member of it seems to stand still"};
@@ -123,7 +124,10 @@ Result<std::unique_ptr<SharedFile>> SharedFile::join(std::shared_ptr<Buffer> buf
                  "let them unmap it first"};
   if (file == nullptr && use == Use::kRead && version.is_fresh())
     return Error{EBUSY, "it has changed just now"};
-  if (file == nullptr) file = make(member, version);
+  // Behind its last page lie others' pages.
+  if (file != nullptr && file->pages < pages_least)
+    return Error{EBUSY, "other processes have it there with less room behind its end"};
+  if (file == nullptr) file = make(member, version, pages_least);
   if (file == nullptr) return Error{ENFILE, "it has had too many files, or too large ones"};
   const uint32_t own = member.index();
   if ((file->members[own / 64].fetch_or(bit_of(own)) & bit_of(own)) != 0)
@@ -220,7 +224,7 @@ SharedFile::~SharedFile() {
 }
 
 uint64_t SharedFile::frame_page(uint64_t page) const {
-  OC_ASSERT(page < pages_);
+  OC_CHECK(page < pages_);
   return first_page_ + page;
 }
 

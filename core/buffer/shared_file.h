@@ -24,10 +24,12 @@ class SharedFile {
   // Joins those who have the file in the buffer, if somebody has, or puts it there. Errors: ENFILE
   // (1024 files), EBUSY (this process has it already; it has changed just now, so that a further
   // change could not be told; others have it as it was, or write it with another size), EUSERS (too
-  // many write it), ETIMEDOUT. `fd`: to write, the file. Not the fault path.
+  // many write it), ETIMEDOUT. `fd`: to write, the file. `pages_least`: the caller shows so many,
+  // perhaps more than the file has; EBUSY if others show less. Not the fault path.
   static Result<std::unique_ptr<SharedFile>> open(std::shared_ptr<Buffer> buffer,
                                                   const store::FileVersion& version,
-                                                  Use use = Use::kRead, int fd = -1);
+                                                  Use use = Use::kRead, int fd = -1,
+                                                  uint64_t pages_least = 0);
   // To store what those wrote who have ended (Heir): end_writing() comes next. nullptr: somebody
   // who lives writes it; or nothing is left to be stored, or no place for a writer; or a member
   // stands still. Not the fault path.
@@ -80,7 +82,7 @@ class SharedFile {
         pages_(pages) {}
   static Result<std::unique_ptr<SharedFile>> join(std::shared_ptr<Buffer> buffer,
                                                   const store::FileVersion& version, Use use,
-                                                  int fd);
+                                                  int fd, uint64_t pages_least);
   void close_marks(int fd, bool is_locked, bool is_read_by_none);
 
   const std::shared_ptr<Buffer> buffer_;

@@ -156,6 +156,7 @@ int SharedFiller::transfer(PageCache& cache, const View& view, const Run& run) {
     result = cache.store.load()->read(start, buffer.first(stored));
     cache.read_gate.leave();
     OC_ASSERT(result <= 0);
+    if (result == -EAGAIN) result = -EIO;  // it means something else here
     cache.counters.add(Counter::read_requests, 1);
     cache.counters.add(Counter::read_bytes, stored);
     OC_CHECK(run.count <= run.end - run.first);
@@ -173,6 +174,8 @@ int SharedFiller::transfer(PageCache& cache, const View& view, const Run& run) {
     }
     result = cache.frames->install(view.pieces_of(page, end),
                                    buffer.data() + (page - run.first) * buffer::kPage, false);
+    // What took the place of the view, or of the frames, is found by the next touch.
+    if (result == -ENOENT || result == -EINVAL) result = -EAGAIN;
     page = end;
   }
   bounce_.release(buffer);
@@ -211,6 +214,7 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
   int result = acquire_room(cache, wanted, &run);
   if (result == 0) {
     result = transfer(cache, view, run);
+    OC_ASSERT(result <= 0);
     if (result == 0) report(cache, run, wanted);
     // Some of them may have come in.
     if (result != 0) cache.shared->buffer().room().note_unreported(run.count);
@@ -218,8 +222,7 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
   }
   release_claims(cache, run);
   if (result != 0) {
-    // What took the place of the view, or of the frames, is found by the next touch.
-    if (result == -ENOENT || result == -EINVAL) return -EAGAIN;
+    if (result == -EAGAIN) return result;
     if (wanted.is_demanded) cache.counters.add(Counter::fill_errors, 1);
     return result;
   }

@@ -37,6 +37,9 @@ constinit std::atomic<uint64_t> replaced{0};
 struct StandIn {
   std::weak_ptr<Runtime::Impl> runtime;  // it ends with its last region
   Status why_none;                       // it could not be started, and is not tried again
+  // Stores that are no files, by the parent's: of a store that says no identity, another object
+  // would be another store.
+  std::map<const Store*, std::weak_ptr<Store>> reopened;
 };
 // Of one process: a child of it has others. REQUIRES for all use: the lock.
 struct StandIns {
@@ -109,10 +112,27 @@ Result<std::shared_ptr<Store>> open_again(const store::FileStore& parents,
   return first;
 }
 
-const store::FileStore& file_of(const View& view) {
-  const auto* file = dynamic_cast<const store::FileStore*>(view.cache->store.load());
-  OC_CHECK(file != nullptr);  // what is in a buffer is in a file
-  return *file;
+// nullptr: it is another store of known contents.
+const store::FileStore* file_of(const View& view) {
+  return dynamic_cast<const store::FileStore*>(view.cache->store.load());
+}
+
+Result<std::shared_ptr<Store>> open_again(const View& view, const Region::Impl& region) {
+  const bool is_written = region.access == Access::kReadWrite;
+  const store::FileVersion& version = view.cache->shared->version();
+  if (const store::FileStore* const file = file_of(view); file != nullptr)
+    return open_again(*file, version, is_written);
+  OC_CHECK(!is_written);
+  const Store* const parents = view.cache->store.load();
+  std::weak_ptr<Store>& known = stand_in_of(*region.runtime).reopened[parents];
+  if (std::shared_ptr<Store> store = known.lock(); store != nullptr) return store;
+  Result<std::shared_ptr<Store>> opened = parents->reopen();
+  if (!opened) return opened;
+  const std::string id = opened.value() == nullptr ? "" : opened.value()->contents_id();
+  if (id.empty() || store::FileVersion::of_contents(id, opened.value()->size_bytes()) != version)
+    return Error{ESTALE, "open " + region.uri + " in a forked child: it has changed since"};
+  known = opened.value();
+  return opened;
 }
 
 // The handle that the program has becomes one of the new region. REQUIRES: the lock.
@@ -137,8 +157,7 @@ void take_over(Region::Impl& region, Region::Impl& made) {
 // that may be the buffer's frames, so the runtime, which has their userfaultfd, must live until
 // something else is. REQUIRES: the lock; the view is not in the map.
 Status attach_view(View& view, Region::Impl& region, std::shared_ptr<Runtime::Impl>* runtime) {
-  Result<std::shared_ptr<Store>> store =
-      open_again(file_of(view), view.cache->shared->version(), region.access == Access::kReadWrite);
+  Result<std::shared_ptr<Store>> store = open_again(view, region);
   if (!store) return store.error();
   Result<std::shared_ptr<Runtime::Impl>> started = runtime_after(*region.runtime);
   if (!started) return started.error();
@@ -162,14 +181,13 @@ Status attach_view(View& view, Region::Impl& region, std::shared_ptr<Runtime::Im
   return {};
 }
 
-void report_kernel_mapping(const std::string& uri, const Status& why) {
+// Once in each process.
+void report(const std::string& text) {
   static std::atomic<uint32_t> told_in{0};
   if (told_in.exchange(os::process_generation()) == os::process_generation()) return;
   // Not by stdio: the thread that touches the region may hold the lock of that.
-  const std::string text = "outcore: a forked child reads " + uri +
-                           " through the kernel, outside of its parent's buffer: " + why.message() +
-                           "\n";
-  const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+  const std::string line = "outcore: " + text + "\n";
+  const ssize_t ignored = ::write(STDERR_FILENO, line.data(), line.size());
   static_cast<void>(ignored);
 }
 
@@ -177,11 +195,13 @@ void report_kernel_mapping(const std::string& uri, const Status& why) {
 // memory may be newer.
 bool map_by_kernel(const View& view, const Status& why) {
   if (view.cache->shared->is_written()) return false;
-  const store::FileStore& file = file_of(view);
-  if (os::identity_of(file.descriptor()) != file.identity()) return false;
+  const store::FileStore* const file = file_of(view);
+  if (file == nullptr || os::identity_of(file->descriptor()) != file->identity()) return false;
   void* const at = ::mmap(view.address, view.mapped_bytes(), PROT_READ, MAP_SHARED | MAP_FIXED,
-                          file.descriptor(), static_cast<off_t>(view.offset));
-  if (at != MAP_FAILED) report_kernel_mapping(file.uri(), why);
+                          file->descriptor(), static_cast<off_t>(view.offset));
+  if (at != MAP_FAILED)
+    report("a forked child reads " + file->uri() +
+           " through the kernel, outside of its parent's buffer: " + why.message());
   return at != MAP_FAILED;
 }
 
@@ -198,6 +218,7 @@ bool replace(View& view, const Status& why_not) {
       replaced.fetch_add(1, std::memory_order_release);
       return true;
     }
+    report("a forked child cannot go on with " + region.uri + ": " + attached.message());
   } catch (const std::exception&) {  // the placeholder stays: the child ends with a message
   }
   const void* const at = ::mmap(view.address, view.mapped_bytes(), PROT_NONE,

@@ -256,6 +256,10 @@ Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store
     return refuse(EBUSY, cache.uri,
                   "it is mapped already, read-only and in a buffer that others share: unmap it "
                   "first");
+  if (cache.shared != nullptr && store->contents_id() != cache.store.load()->contents_id())
+    return refuse(EBUSY, cache.uri,
+                  "it is mapped already, as it was before somebody wrote it, and others share its "
+                  "pages: unmap it first");
   if (o.page_bytes != 0 && page_bytes != cache.page_bytes)
     return refuse(EBUSY, cache.uri,
                   "it is mapped already, with pages of " + format_bytes(cache.page_bytes) +

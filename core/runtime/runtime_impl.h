@@ -154,7 +154,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   uint64_t pages_bytes() const;  // for pages that are no buffer's
   budget::BouncePool::Shape buffer_bounce() const;
   bool can_share(const paging::PageCache& cache, const MapOptions& options, const Lent* lent) const;
-  Status share(paging::PageCache& cache, const runtime::Mechanism& mechanism) const;
+  Status share(paging::PageCache& cache, const runtime::Mechanism& mechanism,
+               uint64_t pages_least) const;
   // Whether it is shared now. An error: it must not be mapped otherwise.
   Result<bool> try_to_share(paging::PageCache& cache, const MapOptions& options, const Lent* lent,
                             const runtime::Mechanism& mechanism) const;

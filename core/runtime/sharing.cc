@@ -1,5 +1,5 @@
-// Sharing: files that are mapped read-only have their pages in a buffer, with other processes
-// (core/buffer). See runtime_impl.h.
+// Sharing: what is mapped read-only, and known to be the same for all, has its pages in a buffer,
+// with other processes (core/buffer); files also if they are written. See runtime_impl.h.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -24,6 +24,23 @@ namespace {
 
 constexpr uint64_t kWaitNs = 2'000'000'000;  // for room that others make
 constexpr const char* kSizeStays = "it is written in this buffer, and its size stays meanwhile";
+
+// Whether others can tell that they have the same bytes.
+bool has_known_contents(const Store& store, Access access) {
+  return dynamic_cast<const store::FileStore*>(&store) != nullptr ||
+         (access == Access::kReadOnly && !store.contents_id().empty());
+}
+
+Result<store::FileVersion> version_of(const Store& store) {
+  if (const auto* file = dynamic_cast<const store::FileStore*>(&store)) return file->version();
+  return store::FileVersion::of_contents(store.contents_id(), store.size_bytes());
+}
+
+// The pages up to the end of the region: it may be longer than its store, as with mmap.
+uint64_t pages_until_end(const MapOptions& o) {
+  const uint64_t end = o.offset + std::max(o.size_bytes, o.reserve_bytes);
+  return base::round_up(end, buffer::kPage) / buffer::kPage;
+}
 
 // nullptr: its bytes are in no file.
 const store::FileStore* file_of(const Store& store) {
@@ -89,17 +106,20 @@ bool Runtime::Impl::can_share(const paging::PageCache& cache, const MapOptions& 
          kernel.has_sigbus && kernel.has_write_tracking && delivery != Delivery::kMprotect &&
          frames != FrameKind::kPrivate &&
          o.on_error.value_or(options.on_error) != OnError::kZeroFill && cache.store_bytes != 0 &&
-         cache.traits.is_fault_safe && file_of(cache) != nullptr &&
+         cache.traits.is_fault_safe && has_known_contents(*cache.store.load(), o.access) &&
          (o.access != Access::kReadWrite ||
           (options.checkpoint_every_ms == 0 && (lent == nullptr || lent->must_share) &&
            can_be_written_together(*file_of(cache), o, cache.store_bytes.load())));
 }
 
 // REQUIRES: can_share().
-Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& chosen) const {
+Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& chosen,
+                            uint64_t pages_least) const {
   const bool is_written = cache.is_writable.load();
+  const store::FileStore* const file = file_of(cache);
   OC_CHECK(shared_buffer != nullptr && cache.shared == nullptr);
-  const Result<store::FileVersion> version = file_of(cache)->version();
+  OC_CHECK(file != nullptr || !is_written);
+  const Result<store::FileVersion> version = version_of(*cache.store.load());
   if (!version) return version.error();
   if (version.value().size_bytes != cache.store_bytes.load())
     return Error{EBUSY, "its size changes just now"};
@@ -109,9 +129,9 @@ Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& 
   if (!source) return source.error();
   if (Status s = sources->guard(chosen.delivery == Delivery::kMessages, is_written); !s) return s;
   using Use = buffer::SharedFile::Use;
-  Result<std::unique_ptr<buffer::SharedFile>> shared =
-      buffer::SharedFile::open(shared_buffer, version.value(),
-                               is_written ? Use::kWrite : Use::kRead, file_of(cache)->descriptor());
+  Result<std::unique_ptr<buffer::SharedFile>> shared = buffer::SharedFile::open(
+      shared_buffer, version.value(), is_written ? Use::kWrite : Use::kRead,
+      file == nullptr ? -1 : file->descriptor(), pages_least);
   if (!shared) return shared.error();
   if (is_written) cache.writes = std::make_unique<paging::SharedWrites>();
   cache.shared = std::move(shared).value();
@@ -125,7 +145,7 @@ Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& 
 Result<bool> Runtime::Impl::try_to_share(paging::PageCache& cache, const MapOptions& o,
                                          const Lent* lent, const runtime::Mechanism& chosen) const {
   if (can_share(cache, o, lent)) {
-    const Status shared = share(cache, chosen);
+    const Status shared = share(cache, chosen, pages_until_end(o));
     if (shared.ok()) return true;
     if (cache.is_writable) return shared.error();
   }

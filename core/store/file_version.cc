@@ -5,6 +5,9 @@
 
 #include <cerrno>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "core/base/assert.h"
 #include "core/os/wait.h"
 
@@ -24,6 +27,13 @@ int FileVersion::of(int fd, FileVersion* version) {
   const int64_t changed_ns = os::wait_hooks != nullptr ? 0 : in_ns(about.st_ctim);
   *version = {about.st_dev, about.st_ino, static_cast<uint64_t>(about.st_size), changed_ns};
   return 0;
+}
+
+FileVersion FileVersion::of_contents(std::string_view contents_id, uint64_t size_bytes) {
+  OC_CHECK(!contents_id.empty());
+  constexpr uint64_t kNoDevice = uint64_t{1} << 63;  // of the kernel's 32 bits of numbers
+  const XXH128_hash_t sum = XXH3_128bits(contents_id.data(), contents_id.size());
+  return {sum.high64 | kNoDevice, sum.low64, size_bytes, 0};
 }
 
 bool FileVersion::is_fresh() const {

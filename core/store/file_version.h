@@ -1,8 +1,9 @@
 // FileVersion: a regular file in the state in which it is: one that is written or replaced is
-// another.
+// another. Or what another store holds.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace outcore::store {
 
@@ -13,6 +14,9 @@ struct FileVersion {
 
   // 0, -ENOTSUP (no regular file) or -errno.
   static int of(int fd, FileVersion* version);
+  // Of a store, by its contents_id(): no file is the same, nor is what has another one. REQUIRES:
+  // it is not empty.
+  static FileVersion of_contents(std::string_view contents_id, uint64_t size_bytes);
   // Times of change may be as coarse as a tick of the kernel: what has changed within the last ones
   // may change again, and look the same.
   bool is_fresh() const;

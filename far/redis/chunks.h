@@ -27,6 +27,7 @@ enum class Act : uint8_t {
   kZero,    // the same with zeros; a whole chunk (if packed: always) is deleted
   kFence,   // the fence of the part gets the token; `number` becomes its seq
   kSeq,     // `number` becomes the part's seq
+  kToken,   // `number` becomes the token in its fence
   kCount,   // `number` becomes the count of stored chunks of the part
   kBytes,   // of packed chunks: `number` becomes the bytes of the part's values
   kForget,  // deletes the fence of the part
@@ -85,6 +86,9 @@ class Chunks {
   // *is_untouched: nothing was ever changed in the store.
   int take_fences(uint64_t token, bool is_new, bool* is_untouched);
   int check_fences();
+  // *sum: of how often each part was changed, if the last writer of all of them has this token;
+  // else 0. What has the same sum and token has the same bytes. 0 or -errno, as run().
+  int sum_changes(uint64_t token, uint64_t* sum);
   // Deletes all fences, and then all chunks, of a store of so many bytes.
   int remove_all(uint64_t size_bytes);
   // The bytes that the servers hold in whole values.
@@ -130,7 +134,8 @@ class Chunks {
   }
   static bool is_of_part(Act act) { return act >= Act::kFence && act != Act::kDrop; }
   static bool is_change(Act act) {
-    return act != Act::kRead && act != Act::kSeq && act != Act::kCount && act != Act::kBytes;
+    return act != Act::kRead && act != Act::kSeq && act != Act::kToken && act != Act::kCount &&
+           act != Act::kBytes;
   }
   static Use use_of(bool is_write) { return is_write ? Use::kWrite : Use::kRead; }
   void assign(std::span<ChunkRequest> batch);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -63,6 +66,17 @@ int Chunks::check_fences() {
   if (const int result = run_on_parts(Act::kSeq, &seqs); result != 0) return result;
   for (uint32_t part = 0; part < layout_.part_count; ++part) seen_[part].store(seqs[part]);
   must_have_fences_.store(true, std::memory_order_release);
+  return 0;
+}
+
+int Chunks::sum_changes(uint64_t token, uint64_t* sum) {
+  *sum = 0;
+  std::vector<uint64_t> tokens, seqs;
+  if (const int result = run_on_parts(Act::kToken, &tokens); result != 0) return result;
+  if (const int result = run_on_parts(Act::kSeq, &seqs); result != 0) return result;
+  const bool are_its =
+      std::all_of(tokens.begin(), tokens.end(), [token](uint64_t other) { return other == token; });
+  if (are_its) *sum = XXH3_64bits(seqs.data(), seqs.size() * sizeof(uint64_t)) | 1;
   return 0;
 }
 

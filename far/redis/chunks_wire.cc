@@ -97,6 +97,7 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
     case Act::kFence:
       return send_script(stream, Script::kFence, r);
     case Act::kSeq:
+    case Act::kToken:
     case Act::kCount:
     case Act::kBytes:
       stream.begin(3);
@@ -104,6 +105,7 @@ void Chunks::send(Connection& stream, const ChunkRequest& r) {
       stream.word(name);
       if (r.act == Act::kSeq)
         return stream.word(member_.empty() ? "seq" : std::string_view(member_));
+      if (r.act == Act::kToken) return stream.word("token");
       return stream.word(r.act == Act::kCount ? "chunks" : "bytes");
     case Act::kForget:
     case Act::kDrop:
@@ -155,7 +157,7 @@ int Chunks::receive_number(Connection& stream, const Reply& reply, ChunkRequest&
     if (reply.number < 0) refuse_number(r);
     return 0;
   }
-  const bool must_be_there = r.act == Act::kSeq;
+  const bool must_be_there = r.act == Act::kSeq || r.act == Act::kToken;
   if (reply.type == '_') {
     r.number = 0;
     if (must_be_there) r.result = -EIO;

@@ -16,8 +16,7 @@ struct Record {
   uint32_t part_count = 0, replicas = 0;
   uint64_t token = 0;
   // The token, and 20 random bits below it, so that two writers differ even if a server that took
-  // over had lost the last change of the catalog. Members that share a lease have the same. Set
-  // only by open() of a writer.
+  // over had lost the last change of the catalog. Members that share a lease have the same.
   uint64_t fence_token = 0;
   std::string owner;         // who writes it, for people; empty: nobody
   int64_t lease_ms = 0;      // until the lease of the owner ends; negative: it has ended

@@ -183,6 +183,18 @@ Result<uint64_t> RedisStore::size_bytes_max() {
   return redis::bookable_bytes(room_bytes, record_.chunk_bytes, record_.part_count);
 }
 
+// Not by open(): a thread that the child does not have may have held its lock.
+Result<std::shared_ptr<Store>> RedisStore::reopen() const {
+  OC_CHECK(!is_writer_);
+  StoreLimits limits;
+  limits.read_concurrency = traits_.read_concurrency;
+  limits.write_concurrency = traits_.write_concurrency;
+  const os::SignalBlock block;
+  auto made = make(options_, {}, limits, false);
+  if (!made) return made.error();
+  return std::shared_ptr<Store>(std::move(made).value());
+}
+
 std::string RedisStore::remark() const {
   std::string text = servers_->servers->is_cluster() ? "a cluster" : "one server";
   text += ", values of " + base::format_bytes(record_.chunk_bytes);

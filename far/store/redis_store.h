@@ -84,6 +84,11 @@ class RedisStore final : public Store {
     return is_writer_ && servers_->servers->is_unreplicated();
   }
   std::string identity() const override { return "redis:" + chunks_->layout().id; }
+  // Each writer has a number of its own, and each part counts its changes: what nobody was writing
+  // when it was opened is the same for all who find the same of both. Empty for writers, and for
+  // who has opened it beside one.
+  std::string contents_id() const override { return contents_id_; }
+  Result<std::shared_ptr<Store>> reopen() const override;
 
  private:
   explicit RedisStore(const RedisOptions& options) : options_(options) {}
@@ -108,6 +113,7 @@ class RedisStore final : public Store {
   std::unique_ptr<redis::PartWriter> parts_;          // of the writer of packed chunks
   std::unique_ptr<redis::SharedLease> shared_lease_;  // of one of several writers
   redis::Record record_;
+  std::string contents_id_;
   const uint32_t process_ = redis::generation();
   bool is_writer_ = false, is_removed_at_end_ = false;
   StoreTraits traits_;

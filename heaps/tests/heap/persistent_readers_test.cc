@@ -1,7 +1,13 @@
 // A persistent heap that many processes read at once.
+#include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 
+#include "core/os/kernel_features.h"
+#include "core/store/file_version.h"
+#include "core/tests/conformance/common.h"
 #include "heaps/tests/heap/persistent_scene.h"
+#include "outcore/buffers.h"
 
 namespace outcore {
 namespace {
@@ -64,6 +70,66 @@ TEST(PersistentReaders, OfSeveralProcessesSeeTheSame) {
   for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
   EXPECT_TRUE(take(PersistentHeap::is_consistent(path)));
   for (const int fd : {ready[0], ready[1], go[0], go[1]}) ::close(fd);
+}
+
+// In a buffer what is read of the heap is read once, and is in memory once.
+void read_in_a_buffer(const std::string& uri) {
+  constexpr int kCount = 20000, kReaders = 3;
+  struct Meeting {
+    std::atomic<uint32_t> arrived{0};
+    std::atomic<uint64_t> read_bytes{0}, stored_bytes{0};
+  };
+  const scene::Common<Meeting> common;
+  Meeting& meeting = common[0];
+  const pid_t maker = run_child([&] {
+    Runtime runtime = start_runtime();
+    PersistentHeap heap = take(PersistentHeap::create(runtime, uri));
+    Map& map = *take(heap.construct<Map>("map"));
+    for (int i = 0; i < kCount; ++i)
+      map.emplace(i, persistent::string(60, 'x', map.get_allocator()));
+    meeting.stored_bytes = heap.info().size_bytes;
+    return heap.close().ok() ? 0 : 1;
+  });
+  ASSERT_EQ(wait_for(maker), 0);
+  // A file that has changed just now is not shared.
+  store::FileVersion version;
+  const int fd = ::open(uri.c_str(), O_RDONLY | O_CLOEXEC);
+  while (store::FileVersion::of(fd, &version) == 0 && version.is_fresh()) ::sched_yield();
+  ::close(fd);
+  std::vector<pid_t> readers;
+  for (int c = 0; c < kReaders; ++c)
+    readers.push_back(run_child([&] {
+      RuntimeOptions options;
+      options.ignore_environment = true;
+      options.budget_bytes = uint64_t{64} << 20;
+      options.buffer = "heap";
+      Runtime runtime = take(Runtime::start(options));
+      PersistentHeap heap = take(PersistentHeap::open_read_only(runtime, uri));
+      int i = 0;
+      for (const auto& [key, value] : *take(heap.find<Map>("map")))
+        if (key != i++ || value.size() != 60 || value[59] != 'x') return 2;
+      meeting.read_bytes.fetch_add(runtime.metrics().counters.read_bytes);
+      meeting.arrived.fetch_add(1);
+      while (meeting.arrived.load() < kReaders) ::sched_yield();
+      const auto buffers = list_buffers();
+      if (i != kCount || !buffers || buffers.value().size() != 1) return 3;
+      return buffers.value().front().files == 1 ? 0 : 4;
+    }));
+  for (const pid_t reader : readers) EXPECT_EQ(wait_for(reader), 0);
+  EXPECT_GT(meeting.read_bytes, uint64_t{1} << 20);
+  EXPECT_LE(meeting.read_bytes, meeting.stored_bytes * 5 / 4);
+}
+
+TEST(PersistentReaders, ShareTheirPagesInABuffer) {
+  const auto kernel = os::detect_kernel_features("all");
+  ASSERT_TRUE(kernel.ok()) << kernel.message();
+  if (!kernel.value().has_sigbus || !kernel.value().has_write_tracking)
+    GTEST_SKIP() << "pages are shared by userfaultfd alone: " << kernel.value().why_no_userfaultfd;
+  const Folder folder;
+  ::setenv("OUTCORE_BUFFER_DIR", (folder / "buffers").c_str(), 1);
+  read_in_a_buffer(folder / "heap");
+  read_in_a_buffer("versioned:" + (folder / "pool") + "?object=heap");
+  ::unsetenv("OUTCORE_BUFFER_DIR");
 }
 
 TEST(PersistentReaders, NeedNoPermissionToWrite) {
