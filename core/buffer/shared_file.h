@@ -51,6 +51,8 @@ class SharedFile {
 
   Buffer& buffer() const { return *buffer_; }
   uint64_t first_frame_page() const { return first_page_; }
+  // So many are its own: behind them lie others' pages. Perhaps more than the file has.
+  uint64_t pages() const { return pages_; }
   // Of the file as it was when it was put there.
   const store::FileVersion& version() const { return version_; }
   uint64_t frame_page(uint64_t page) const;

@@ -128,9 +128,11 @@ Result<std::shared_ptr<Store>> open_again(const View& view, const Region::Impl& 
   if (std::shared_ptr<Store> store = known.lock(); store != nullptr) return store;
   Result<std::shared_ptr<Store>> opened = parents->reopen();
   if (!opened) return opened;
+  const std::string attempt = "open " + region.uri + " in a forked child: ";
   const std::string id = opened.value() == nullptr ? "" : opened.value()->contents_id();
-  if (id.empty() || store::FileVersion::of_contents(id, opened.value()->size_bytes()) != version)
-    return Error{ESTALE, "open " + region.uri + " in a forked child: it has changed since"};
+  if (id.empty()) return Error{ESTALE, attempt + "somebody writes it, or may do so"};
+  if (store::FileVersion::of_contents(id, opened.value()->size_bytes()) != version)
+    return Error{ESTALE, attempt + "it has changed since"};
   known = opened.value();
   return opened;
 }
@@ -173,7 +175,11 @@ Status attach_view(View& view, Region::Impl& region, std::shared_ptr<Runtime::Im
   Runtime::Impl::Lent lent;
   lent.address = view.address;
   lent.size_bytes = view.reserved_bytes;
-  lent.may_share = lent.must_share = true;
+  lent.room_bytes = view.cache->page_count() * view.cache->page_bytes;  // of its other views
+  lent.may_share = true;
+  // Of a file the kernel's mapping is there otherwise. What another store holds is known to be the
+  // same by now: pages of the child's own are as right.
+  lent.must_share = file_of(view) != nullptr;
   Result<std::unique_ptr<Region::Impl>> made =
       (*runtime)->map(std::move(store).value(), region.uri, options, &lent);
   if (!made) return made.error();
@@ -181,9 +187,10 @@ Status attach_view(View& view, Region::Impl& region, std::shared_ptr<Runtime::Im
   return {};
 }
 
-// Once in each process.
-void report(const std::string& text) {
-  static std::atomic<uint32_t> told_in{0};
+// Each of the two things that may be reported once in a process, which `told_in` notes.
+std::atomic<uint32_t> told_of_kernel{0}, told_of_end{0};
+
+void report(std::atomic<uint32_t>& told_in, const std::string& text) {
   if (told_in.exchange(os::process_generation()) == os::process_generation()) return;
   // Not by stdio: the thread that touches the region may hold the lock of that.
   const std::string line = "outcore: " + text + "\n";
@@ -200,8 +207,9 @@ bool map_by_kernel(const View& view, const Status& why) {
   void* const at = ::mmap(view.address, view.mapped_bytes(), PROT_READ, MAP_SHARED | MAP_FIXED,
                           file->descriptor(), static_cast<off_t>(view.offset));
   if (at != MAP_FAILED)
-    report("a forked child reads " + file->uri() +
-           " through the kernel, outside of its parent's buffer: " + why.message());
+    report(told_of_kernel,
+           "a forked child reads " + file->uri() +
+               " through the kernel, outside of its parent's buffer: " + why.message());
   return at != MAP_FAILED;
 }
 
@@ -218,7 +226,8 @@ bool replace(View& view, const Status& why_not) {
       replaced.fetch_add(1, std::memory_order_release);
       return true;
     }
-    report("a forked child cannot go on with " + region.uri + ": " + attached.message());
+    report(told_of_end,
+           "a forked child cannot go on with " + region.uri + ": " + attached.message());
   } catch (const std::exception&) {  // the placeholder stays: the child ends with a message
   }
   const void* const at = ::mmap(view.address, view.mapped_bytes(), PROT_NONE,

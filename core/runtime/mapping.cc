@@ -252,14 +252,7 @@ Status Runtime::Impl::share_frames(PageCache& cache) const {
 // Adds another view of a cache: the same pages, the same frames.
 Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store,
                            const MapOptions& o, uint64_t page_bytes) {
-  if (cache.shared != nullptr && o.access == Access::kReadWrite)
-    return refuse(EBUSY, cache.uri,
-                  "it is mapped already, read-only and in a buffer that others share: unmap it "
-                  "first");
-  if (cache.shared != nullptr && store->contents_id() != cache.store.load()->contents_id())
-    return refuse(EBUSY, cache.uri,
-                  "it is mapped already, as it was before somebody wrote it, and others share its "
-                  "pages: unmap it first");
+  if (Status s = may_join_shared(cache, *store, o); !s) return s;
   if (o.page_bytes != 0 && page_bytes != cache.page_bytes)
     return refuse(EBUSY, cache.uri,
                   "it is mapped already, with pages of " + format_bytes(cache.page_bytes) +

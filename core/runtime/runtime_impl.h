@@ -159,6 +159,9 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Whether it is shared now. An error: it must not be mapped otherwise.
   Result<bool> try_to_share(paging::PageCache& cache, const MapOptions& options, const Lent* lent,
                             const runtime::Mechanism& mechanism) const;
+  // Whether another view, of this store, may be added.
+  static Status may_join_shared(const paging::PageCache& cache, const Store& store,
+                                const MapOptions& options);
   void leave_shared(paging::PageCache& cache) const;
   Status enlarge(Store& store, const std::string& uri, const MapOptions& options) const;
   Status acquire_private_memory();

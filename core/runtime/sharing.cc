@@ -12,6 +12,7 @@
 #include "core/base/units.h"
 #include "core/os/buffer_frames.h"
 #include "core/paging/shared_writer.h"
+#include "core/runtime/map_checks.h"
 #include "core/runtime/runtime_impl.h"
 #include "core/store/file_store.h"
 #include "core/store/uri.h"
@@ -36,10 +37,10 @@ Result<store::FileVersion> version_of(const Store& store) {
   return store::FileVersion::of_contents(store.contents_id(), store.size_bytes());
 }
 
-// The pages up to the end of the region: it may be longer than its store, as with mmap.
+// The pages up to the end of the region: it may be longer than its store, as with mmap. Room to
+// grow does not count, as what is shared does not grow.
 uint64_t pages_until_end(const MapOptions& o) {
-  const uint64_t end = o.offset + std::max(o.size_bytes, o.reserve_bytes);
-  return base::round_up(end, buffer::kPage) / buffer::kPage;
+  return base::round_up(o.offset + o.size_bytes, buffer::kPage) / buffer::kPage;
 }
 
 // nullptr: its bytes are in no file.
@@ -156,10 +157,28 @@ Result<bool> Runtime::Impl::try_to_share(paging::PageCache& cache, const MapOpti
   if (version && buffer::SharedFile::has_writers(*shared_buffer, version.value()))
     return Error{
         EBUSY,
-        "it is written in this buffer: map it as those do who write it (pages of 4 KiB, no "
-        "reserve, no checkpoints), or by a runtime without a buffer, which sees what is "
-        "stored"};
+        "it is written in this buffer: map it as those do who write it (pages of 4 KiB, not "
+        "longer than it is, no reserve, no checkpoints), or by a runtime without a buffer, which "
+        "sees what is stored"};
   return false;
+}
+
+Status Runtime::Impl::may_join_shared(const paging::PageCache& cache, const Store& store,
+                                      const MapOptions& o) {
+  if (cache.shared == nullptr) return {};
+  const auto busy = [&](const std::string& why) {
+    return runtime::refuse(EBUSY, cache.uri, "it is mapped already, " + why);
+  };
+  if (o.access == Access::kReadWrite)
+    return busy("read-only and in a buffer that others share: unmap it first");
+  if (const std::string id = store.contents_id(); id != cache.store.load()->contents_id())
+    return busy(id.empty() ? "others share its pages, and somebody writes it, or may do so: unmap "
+                             "it first"
+                           : "as it was before somebody wrote it, and others share its pages: "
+                             "unmap it first");
+  if (o.offset + o.size_bytes > cache.shared->pages() * buffer::kPage)
+    return busy("and others share its pages: map it as long at first, or unmap it first");
+  return {};
 }
 
 Status Runtime::Impl::may_resize(const Store& store, uint64_t bytes) const {

@@ -175,12 +175,6 @@ Status RedisStore::take_over() {
       return refuse_redis(options_, EAGAIN,
                           "it is just being made by " + record_.owner + ": try again");
     result = chunks_->check_fences();
-    uint64_t sum = 0;
-    if (result == 0 && record_.owner.empty())
-      result = chunks_->sum_changes(record_.fence_token, &sum);
-    if (sum != 0)
-      contents_id_ =
-          identity() + "@" + std::to_string(record_.fence_token) + "+" + std::to_string(sum);
   }
   if (result == -EIO)
     return refuse_redis(

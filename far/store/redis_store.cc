@@ -183,6 +183,20 @@ Result<uint64_t> RedisStore::size_bytes_max() {
   return redis::bookable_bytes(room_bytes, record_.chunk_bytes, record_.part_count);
 }
 
+// Asked by who has a buffer to share it in. Who has begun to write since it was opened has other
+// fences; where they cannot be had, nobody knows.
+std::string RedisStore::contents_id() const {
+  if (is_writer_ || !record_.owner.empty()) return {};
+  std::call_once(is_summed_, [this] {
+    uint64_t sum = 0;
+    const int error = chunks_->sum_changes(record_.fence_token, &sum);
+    if (error == 0 && sum != 0)
+      contents_id_ =
+          identity() + "@" + std::to_string(record_.fence_token) + "+" + std::to_string(sum);
+  });
+  return contents_id_;
+}
+
 // Not by open(): a thread that the child does not have may have held its lock.
 Result<std::shared_ptr<Store>> RedisStore::reopen() const {
   OC_CHECK(!is_writer_);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -87,7 +88,7 @@ class RedisStore final : public Store {
   // Each writer has a number of its own, and each part counts its changes: what nobody was writing
   // when it was opened is the same for all who find the same of both. Empty for writers, and for
   // who has opened it beside one.
-  std::string contents_id() const override { return contents_id_; }
+  std::string contents_id() const override;
   Result<std::shared_ptr<Store>> reopen() const override;
 
  private:
@@ -113,7 +114,8 @@ class RedisStore final : public Store {
   std::unique_ptr<redis::PartWriter> parts_;          // of the writer of packed chunks
   std::unique_ptr<redis::SharedLease> shared_lease_;  // of one of several writers
   redis::Record record_;
-  std::string contents_id_;
+  mutable std::once_flag is_summed_;
+  mutable std::string contents_id_;
   const uint32_t process_ = redis::generation();
   bool is_writer_ = false, is_removed_at_end_ = false;
   StoreTraits traits_;

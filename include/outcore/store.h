@@ -142,17 +142,18 @@ class Store {
   // Empty: the store is equal to itself only.
   virtual std::string identity() const { return {}; }
 
-  // Names the bytes that the store holds now and as long as it is open, unless somebody writes them
-  // who should not: of two stores for which this is the same text, opened by whatever process, each
-  // read returns the same. Processes that map them read-only have their pages together, in a buffer
-  // (RuntimeOptions::buffer). Empty (the default): nobody knows. It stays as it is. Any thread.
+  // Names the bytes that the store holds since it was opened, or since this was asked first, and as
+  // long as it is open, unless somebody writes them who should not: of two stores for which this is
+  // the same text, opened by whatever process, each read returns the same. Processes that map them
+  // read-only have their pages together, in a buffer (RuntimeOptions::buffer). Empty (the default):
+  // nobody knows. It stays as it is. Any thread.
   virtual std::string contents_id() const { return {}; }
 
   // Opens the same store once more, for reading, in a forked child of the process that opened it:
   // what this object has (connections, threads, locks) is the parent's. Only for stores that have a
-  // contents_id(), of which the child's must be the same. Nothing else is called there, and no lock
-  // may be taken: who had it may not exist. ENOTSUP (the default): such children cannot go on with
-  // regions of it.
+  // contents_id(), of which the child's must be the same. Nothing else is called there. It must not
+  // fork, nor wait for a lock of the parent: who had it may not exist. ENOTSUP (the default): such
+  // children cannot go on with regions of it.
   virtual Result<std::shared_ptr<Store>> reopen() const {
     return Error{95, "open " + uri() + " in a forked child"};  // ENOTSUP
   }

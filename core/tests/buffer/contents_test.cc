@@ -190,6 +190,20 @@ TEST_F(Contents, AForkedChildGoesOnWithSeveralRegionsOfAStoreThatSaysNoIdentity)
   EXPECT_EQ(counts().reopened, 1u);
 }
 
+// It has the store by a runtime of its own: its parent's region has pages of its own then.
+TEST_F(Contents, AForkedChildMayHaveTheStoreByARuntimeOfItsOwn) {
+  EXPECT_EQ(run(formula("formula@1"), Access::kReadOnly,
+                [&](Region& region) {
+                  return status_in_child([&] {
+                    auto runtime = Runtime::start(Job::options(kLimit));
+                    auto again = runtime.value().map(formula("formula@1"));
+                    if (!again || !is_right(again.value(), 1, 7)) return kNoRegion;
+                    return is_right(region, 1, 7) && is_right(region, 1, 900) ? 0 : kWrong;
+                  });
+                }),
+            0);
+}
+
 // Behind the store's end zeros are read, as without a buffer; there lie others' pages.
 TEST_F(Contents, ARegionLongerThanItsStoreTouchesNobodyElsesPages) {
   const auto map_longer = [&](bool has_shorter_first) {
@@ -214,6 +228,23 @@ TEST_F(Contents, ARegionLongerThanItsStoreTouchesNobodyElsesPages) {
   };
   EXPECT_EQ(job_.end(job_.begin([&] { return map_longer(false); })), 0);
   EXPECT_EQ(job_.end(job_.begin([&] { return map_longer(true); })), 0);
+}
+
+TEST_F(Contents, ASecondRegionIsNotLongerThanWhatIsTheStores) {
+  const auto map_both = [&] {
+    auto runtime = Runtime::start(Job::options(kLimit));
+    const auto store = formula("formula@1");
+    MapOptions behind, longer;
+    behind.offset = kPages * kPage;
+    longer.size_bytes = (kPages + 1) * kPage;
+    auto first = runtime.value().map(store, behind);
+    if (!first) return kNoRegion;
+    auto second = runtime.value().map(store, longer);
+    if (second || second.code() != EBUSY) return kWrong;
+    auto third = runtime.value().map(store);
+    return third && is_right(third.value(), 1, kPages - 1) ? 0 : kNotShared;
+  };
+  EXPECT_EQ(job_.end(job_.begin(map_both)), 0);
 }
 
 // Also one that means something else to those who bring pages in.
