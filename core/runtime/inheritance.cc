@@ -147,7 +147,8 @@ void take_over(Region::Impl& region, Region::Impl& made) {
   region.cache = made.cache;
   region.cache_key = made.cache_key;
   region.view = std::exchange(made.view, nullptr);
-  region.view->owner.store(&region);
+  // Of what could not be shared a child of this one has nothing.
+  region.view->owner.store(region.cache->shared != nullptr ? &region : nullptr);
   {
     const std::lock_guard<std::mutex> guard(runtime.mapping);
     std::replace(runtime.regions.begin(), runtime.regions.end(), &made, &region);
