@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -106,21 +105,27 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
   OC_CHECK(run.first <= page && page < run.end && run.end <= cache.page_count());
   const Marks& marks = SharedWriteBack::marks_of(cache);
   buffer::Buffer& buffer = cache.shared->buffer();
-  std::optional<Marks::InHand> in_hand(std::in_place, buffer.member());
-  bool has_memory = marks.has_memory(run.first, run.end);
-  const bool is_new = !has_memory || !marks.is_own(page);
-  if (is_new && is_over_share(cache, Written::kMost)) {  // others wait for what is held here
-    in_hand.reset();
-    if (const int result = wait_for_share(cache); result != 0) return result;
-    in_hand.emplace(buffer.member());
-    has_memory = marks.has_memory(run.first, run.end);
+  int result = 0;
+  // False: their memory is gone, or this process must wait first, as others wait for what is held.
+  const auto try_mark = [&](bool* must_wait) {
+    const Marks::InHand in_hand(buffer.member());
+    const bool has_memory = marks.has_memory(run.first, run.end);
+    const bool is_new = !has_memory || !marks.is_own(page);
+    if (must_wait != nullptr) *must_wait = is_new && is_over_share(cache, Written::kMost);
+    if (!has_memory || (must_wait != nullptr && *must_wait)) return false;
+    result = mark(cache, view, page, run);
+    return true;
+  };
+  bool must_wait = false;
+  if (try_mark(&must_wait)) return result;
+  if (must_wait) {
+    if (result = wait_for_share(cache); result != 0) return result;
+    if (try_mark(nullptr)) return result;
   }
-  if (has_memory) return mark(cache, view, page, run);
-  in_hand.reset();
   constexpr uint64_t kPages = Marks::InHand::kPagesMost;
   if (!buffer.room().try_acquire(kPages))
-    if (const int result = filler_.wait_for_room(cache, kPages); result != 0) return result;
-  const int result = mark(cache, view, page, run);
+    if (result = filler_.wait_for_room(cache, kPages); result != 0) return result;
+  result = mark(cache, view, page, run);
   buffer.room().release(kPages);
   return result;
 }
