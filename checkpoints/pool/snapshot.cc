@@ -105,27 +105,30 @@ Result<std::shared_ptr<Snapshot>> Snapshot::open_pinned(std::shared_ptr<Disk> di
   std::shared_ptr<Snapshot> snapshot(new Snapshot(disk));
   snapshot->pins_ = std::move(pins);
   snapshot->held_ = commit;
-  auto state = load_commit(*disk, commit);
-  if (!state) return state.error();
-  snapshot->state_ = std::move(state.value());
-  if (Status s = snapshot->open_data(); !s) return s.error();
+  if (Status s = snapshot->load(commit); !s) return s.error();
   return snapshot;
 }
 
 Result<std::shared_ptr<Snapshot>> Snapshot::open_commit(std::shared_ptr<Disk> disk,
                                                         uint32_t commit) {
   std::shared_ptr<Snapshot> snapshot(new Snapshot(disk));
-  const std::string attempt = "open commit " + std::to_string(commit) + " of " + disk->name();
   if (const int error = disk->hold(commit); error != 0)
-    return base::system_error(error == -EAGAIN ? EBUSY : error, attempt);
+    return base::system_error(error == -EAGAIN ? EBUSY : error,
+                              "open commit " + std::to_string(commit) + " of " + disk->name());
   snapshot->held_ = commit;
   snapshot->is_holding_ = true;
-  auto state = load_commit(*disk, commit);
-  if (!state) return Error{state.code(), attempt + ": " + state.message()};
-  OC_CHECK(state.value().commit == commit);
-  snapshot->state_ = std::move(state.value());
-  if (Status s = snapshot->open_data(); !s) return s.error();
+  if (Status s = snapshot->load(commit); !s) return s.error();
   return snapshot;
+}
+
+// REQUIRES: it is held.
+Status Snapshot::load(uint32_t commit) {
+  OC_ASSERT(held_ == commit);
+  auto state = load_commit(*disk_, commit);
+  if (!state) return state.error();
+  OC_CHECK(state.value().commit == commit);
+  state_ = std::move(state.value());
+  return open_data();
 }
 
 Status Snapshot::open_data() {

@@ -23,7 +23,7 @@ class Snapshot {
   static Result<std::shared_ptr<Snapshot>> open_pinned(std::shared_ptr<Disk> disk, uint32_t commit,
                                                        std::shared_ptr<Pins> pins);
   // A commit that another process holds, as long as it does: a forked child, of its parent. Errors:
-  // EBUSY (it is just being freed), EIO (it has been, or damage).
+  // EBUSY (it is just being freed), ENOENT (it has been), EIO (damage).
   static Result<std::shared_ptr<Snapshot>> open_commit(std::shared_ptr<Disk> disk, uint32_t commit);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
@@ -51,6 +51,7 @@ class Snapshot {
 
  private:
   explicit Snapshot(std::shared_ptr<Disk> disk) : disk_(std::move(disk)), folder_(disk_->name()) {}
+  Status load(uint32_t commit);
   Status open_data();
 
   const std::shared_ptr<Disk> disk_;

@@ -200,9 +200,7 @@ Result<std::shared_ptr<Store>> VersionedSnapshotStore::reopen() const {
   const versioned::StateObject* const object = opened.value()->find(object_.name);
   if (object == nullptr)
     return Error{ESTALE, "open " + uri_ + " in a forked child: it is not there any more"};
-  StoreLimits limits;
-  limits.read_concurrency = traits_.read_concurrency;
-  limits.write_concurrency = traits_.write_concurrency;
+  const StoreLimits limits{traits_.read_concurrency, traits_.write_concurrency};
   return std::shared_ptr<Store>(
       std::make_shared<VersionedSnapshotStore>(opened.value(), *object, uri_, identity_, limits));
 }

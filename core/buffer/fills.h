@@ -60,9 +60,10 @@ class Fills {
         const News run(place.load(std::memory_order_seq_cst));
         const bool is_within = run.bits() != 0 && run.first_page() < first_page + count &&
                                first_page < run.first_page() + run.count();
-        for (uint32_t looks = 0;
-             is_within && place.load(std::memory_order_seq_cst) == run.bits() && member.is_alive(i);
-             ++looks) {
+        const auto is_under_way = [&] {
+          return place.load(std::memory_order_seq_cst) == run.bits() && member.is_alive(i);
+        };
+        for (uint32_t looks = 0; is_within && is_under_way(); ++looks) {
           if (limit.is_over()) return false;
           if (looks < kYieldsMax)
             os::yield();

@@ -210,7 +210,7 @@ int Heir::store(SharedFile& file, uint32_t index, int fd) {
   Marks& marks = *file.marks();
   const Member& member = buffer_.member();
   const Marks::InHand in_hand(buffer_.member());
-  Marks::Look look(marks);
+  Marks::Look look(marks, in_hand);
   uint64_t group = 0, group_end = 0;
   for (uint64_t from = 0; marks.next_group(from, &group, &group_end); from = group_end)
     for (uint64_t page = group; page < group_end; ++page) {

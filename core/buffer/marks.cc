@@ -167,9 +167,6 @@ int Marks::set(uint64_t first, uint64_t count, uint64_t* newly) {
       counted = is_first ? counted | bit : counted & ~bit;
     }
     *newly = std::max(*newly, unmarked);
-    // Perhaps a page of marks more, or two, which the caller has reserved. Who counts reads this
-    // number first (Occupancy).
-    if (unmarked != 0) member_.board().filled_pages.fetch_add(2, std::memory_order_seq_cst);
     if (!member_.wait_for_punchers(file_.first_page + first, count)) return -ETIMEDOUT;
     bool are_all_own = true;
     for (uint64_t page = first; page < first + count; ++page)

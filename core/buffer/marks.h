@@ -112,9 +112,12 @@ class Marks {
   // that look. Any thread; the fault path.
   class InHand {
    public:
+    struct Acquired {};
     explicit InHand(Member& member) : member_(member) {
       member_.record().reserved_pages.fetch_add(kPagesMost, std::memory_order_seq_cst);
     }
+    // The caller has acquired as many (Room::acquire), which are released with this.
+    InHand(Member& member, Acquired) : member_(member) {}
     ~InHand() {
       member_.board().filled_pages.fetch_add(kPagesMost, std::memory_order_seq_cst);
       lower(member_.record().reserved_pages, kPagesMost);
@@ -128,10 +131,10 @@ class Marks {
   };
 
   // To look at page after page: copies of their words, a group at a time, which gives none memory.
-  // REQUIRES: an InHand, if those that are marked are touched then. One thread.
+  // Those that are marked may be touched then, while the InHand exists. One thread.
   class Look {
    public:
-    explicit Look(const Marks& marks) : marks_(marks) {}
+    Look(const Marks& marks, const InHand&) : marks_(marks) {}
     bool is_mine(uint64_t page) { return (word(page) & marks_.own_bits()) != 0; }
     bool is_any(uint64_t page) { return (word(page) & kWriters) != 0; }
     void forget() { first_ = kNone; }  // they may have changed

@@ -170,7 +170,7 @@ int SharedWriteBack::store(PageCache& cache, uint64_t first, uint64_t end, Whose
                            uint64_t most, uint64_t* next) {
   Marks& marks = marks_of(cache);
   const Marks::InHand in_hand(cache.shared->buffer().member());
-  Marks::Look look(marks);
+  Marks::Look look(marks, in_hand);
   const auto is_wanted = [&](uint64_t page) {
     return whose == Whose::kAll ? look.is_any(page) : look.is_mine(page);
   };

@@ -125,9 +125,8 @@ int SharedWriter::allow(PageCache& cache, const View& view, uint64_t page, Touch
   constexpr uint64_t kPages = Marks::InHand::kPagesMost;
   if (!buffer.room().try_acquire(kPages))
     if (result = filler_.wait_for_room(cache, kPages); result != 0) return result;
-  result = mark(cache, view, page, run);
-  buffer.room().release(kPages);
-  return result;
+  const Marks::InHand in_hand(buffer.member(), Marks::InHand::Acquired{});
+  return mark(cache, view, page, run);
 }
 
 int SharedWriter::mark(PageCache& cache, const View& view, uint64_t page, TouchRuns::Run run) {
@@ -305,7 +304,7 @@ void SharedWriter::store_leaving(PageCache& cache, std::span<const uint64_t> lea
   OC_ASSERT(std::is_sorted(leaving.begin(), leaving.end()));
   const Marks& marks = SharedWriteBack::marks_of(cache);
   const Marks::InHand in_hand(buffer_->member());
-  Marks::Look look(marks);
+  Marks::Look look(marks, in_hand);
   const uint64_t base = cache.shared->first_frame_page(), run_pages = write_back_.run_pages_max();
   uint64_t group = 0, group_end = 0, cleaned_before = write_back_.cleaned();
   auto at = std::lower_bound(leaving.begin(), leaving.end(), base);

@@ -26,14 +26,21 @@ namespace {
 constexpr uint64_t kWaitNs = 2'000'000'000;  // for room that others make
 constexpr const char* kSizeStays = "it is written in this buffer, and its size stays meanwhile";
 
+// nullptr: its bytes are in no file.
+const store::FileStore* file_of(const Store& store) {
+  return dynamic_cast<const store::FileStore*>(&store);
+}
+const store::FileStore* file_of(const paging::PageCache& cache) {
+  return file_of(*cache.store.load());
+}
+
 // Whether others can tell that they have the same bytes.
 bool has_known_contents(const Store& store, Access access) {
-  return dynamic_cast<const store::FileStore*>(&store) != nullptr ||
-         (access == Access::kReadOnly && !store.contents_id().empty());
+  return file_of(store) != nullptr || (access == Access::kReadOnly && !store.contents_id().empty());
 }
 
 Result<store::FileVersion> version_of(const Store& store) {
-  if (const auto* file = dynamic_cast<const store::FileStore*>(&store)) return file->version();
+  if (const store::FileStore* const file = file_of(store)) return file->version();
   return store::FileVersion::of_contents(store.contents_id(), store.size_bytes());
 }
 
@@ -41,14 +48,6 @@ Result<store::FileVersion> version_of(const Store& store) {
 // grow does not count, as what is shared does not grow.
 uint64_t pages_until_end(const MapOptions& o) {
   return base::round_up(o.offset + o.size_bytes, buffer::kPage) / buffer::kPage;
-}
-
-// nullptr: its bytes are in no file.
-const store::FileStore* file_of(const Store& store) {
-  return dynamic_cast<const store::FileStore*>(&store);
-}
-const store::FileStore* file_of(const paging::PageCache& cache) {
-  return file_of(*cache.store.load());
 }
 
 // Others may have it by its name, and it stays as large as it is.

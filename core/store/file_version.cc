@@ -31,7 +31,7 @@ int FileVersion::of(int fd, FileVersion* version) {
 
 FileVersion FileVersion::of_contents(std::string_view contents_id, uint64_t size_bytes) {
   OC_CHECK(!contents_id.empty());
-  constexpr uint64_t kNoDevice = uint64_t{1} << 63;  // of the kernel's 32 bits of numbers
+  constexpr uint64_t kNoDevice = uint64_t{1} << 63;  // the kernel numbers devices in 32 bits
   const XXH128_hash_t sum = XXH3_128bits(contents_id.data(), contents_id.size());
   return {sum.high64 | kNoDevice, sum.low64, size_bytes, 0};
 }

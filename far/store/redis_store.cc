@@ -200,9 +200,7 @@ std::string RedisStore::contents_id() const {
 // Not by open(): a thread that the child does not have may have held its lock.
 Result<std::shared_ptr<Store>> RedisStore::reopen() const {
   OC_CHECK(!is_writer_);
-  StoreLimits limits;
-  limits.read_concurrency = traits_.read_concurrency;
-  limits.write_concurrency = traits_.write_concurrency;
+  const StoreLimits limits{traits_.read_concurrency, traits_.write_concurrency};
   const os::SignalBlock block;
   auto made = make(options_, {}, limits, false);
   if (!made) return made.error();

@@ -22,7 +22,7 @@ struct BufferFacts {
   uint64_t limit_bytes = 0;     // of all members together
   uint64_t used_bytes = 0;      // what is in memory, and what members have for themselves
   uint64_t resident_bytes = 0;  // pages of files
-  uint64_t coming_bytes = 0;    // what may come in just now: it counts before, and a moment after
+  uint64_t coming_bytes = 0;    // what members may be bringing in; against the limit it counts, too
   pid_t keeping = 0;            // the member that chooses what leaves; 0: not seen from here
   std::vector<pid_t> members;   // 0: in another PID namespace
   std::vector<pid_t> holders;   // those of them that hold it for others (HeldBuffer)

@@ -2,7 +2,6 @@
 // bytes under the same text.
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +9,6 @@
 #include <set>
 
 #include "checkpoints/store/versioned_store.h"
-#include "core/os/kernel_features.h"
 #include "core/tests/conformance/common.h"
 #include "outcore/runtime.h"
 #include "tests/folder.h"
@@ -83,10 +81,7 @@ TEST(ContentsOfCommits, OfANewPoolInTheSameFolderAreOthers) {
 }
 
 TEST(ContentsOfCommits, AForkedChildReadsItsParentsCommitWhateverHasHappenedSince) {
-  const auto kernel = os::detect_kernel_features("all");
-  ASSERT_TRUE(kernel.ok()) << kernel.message();
-  if (!kernel.value().has_sigbus || !kernel.value().has_write_tracking)
-    GTEST_SKIP() << "pages are shared by userfaultfd alone: " << kernel.value().why_no_userfaultfd;
+  if (const std::string why = scene::why_no_buffers(); !why.empty()) GTEST_SKIP() << why;
   const scene::Folder folder;
   const scene::Common<std::atomic<uint32_t>> stage;
   ::setenv("OUTCORE_BUFFER_DIR", (folder / "buffers").c_str(), 1);
@@ -111,9 +106,7 @@ TEST(ContentsOfCommits, AForkedChildReadsItsParentsCommitWhateverHasHappenedSinc
     const pid_t child = ::fork();
     if (child == 0)
       ::_exit(std::memcmp(region.value().data(), bytes.data(), bytes.size()) == 0 ? 0 : 3);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+    return scene::status_of(child);
   };
   const pid_t reader = ::fork();
   if (reader == 0) ::_exit(read());
@@ -126,9 +119,7 @@ TEST(ContentsOfCommits, AForkedChildReadsItsParentsCommitWhateverHasHappenedSinc
   }
   std::filesystem::rename(folder / "pool", folder / "moved");
   stage[0] = 2;
-  int status = 0;
-  ASSERT_EQ(::waitpid(reader, &status, 0), reader);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(scene::status_of(reader), 0);
   ::unsetenv("OUTCORE_BUFFER_DIR");
 }
 

@@ -18,10 +18,7 @@ template <typename Work>
 int status_in_child(const Work& work) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(work());
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return status_of(child);
 }
 
 inline bool is_member(pid_t process) {
@@ -33,11 +30,7 @@ class Forked : public testing::Test {
  protected:
   void SetUp() override {
     OUTCORE_NEEDS_THREADS_IN_CHILD();
-    const auto kernel = os::detect_kernel_features("all");
-    ASSERT_TRUE(kernel.ok()) << kernel.message();
-    if (!kernel.value().has_sigbus || !kernel.value().has_write_tracking)
-      GTEST_SKIP() << "files are shared by in-thread delivery alone: "
-                   << kernel.value().why_no_userfaultfd;
+    if (const std::string why = why_no_buffers(); !why.empty()) GTEST_SKIP() << why;
   }
 
   // A member with the job's file mapped does `work`, which forks. Its exit status.

@@ -59,7 +59,7 @@ class Job {
     settle(path());
   }
   ~Job() {
-    for (const pid_t process : processes_) ::kill(process, SIGKILL), wait(process);
+    for (const pid_t process : processes_) ::kill(process, SIGKILL), status_of(process);
     ::unsetenv("OUTCORE_BUFFER_DIR");
   }
   Job(const Job&) = delete;
@@ -109,9 +109,8 @@ class Job {
   }
   // The exit status; -signal.
   int end(pid_t process) {
-    const int status = wait(process);
     std::erase(processes_, process);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return status_of(process);
   }
   void kill(pid_t process) {
     ::kill(process, SIGKILL);
@@ -127,13 +126,6 @@ class Job {
   }
 
  private:
-  static int wait(pid_t process) {
-    int status = 0;
-    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-  }
-
   const Folder folder_;
   const uint64_t file_pages_;
   const Common<Shared> shared_;

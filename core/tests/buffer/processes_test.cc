@@ -64,11 +64,7 @@ class Processes : public testing::Test {
  protected:
   void SetUp() override {
     OUTCORE_NEEDS_THREADS_IN_CHILD();
-    const auto kernel = os::detect_kernel_features("all");
-    ASSERT_TRUE(kernel.ok()) << kernel.message();
-    if (!kernel.value().has_sigbus || !kernel.value().has_write_tracking)
-      GTEST_SKIP() << "files are shared by in-thread delivery alone: "
-                   << kernel.value().why_no_userfaultfd;
+    if (const std::string why = why_no_buffers(); !why.empty()) GTEST_SKIP() << why;
   }
 };
 

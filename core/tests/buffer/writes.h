@@ -28,11 +28,8 @@ class Writes : public testing::TestWithParam<Delivery> {
  protected:
   void SetUp() override {
     OUTCORE_NEEDS_THREADS_IN_CHILD();
+    if (const std::string why = why_no_buffers(); !why.empty()) GTEST_SKIP() << why;
     const auto kernel = os::detect_kernel_features("all");
-    ASSERT_TRUE(kernel.ok()) << kernel.message();
-    if (!kernel.value().has_sigbus || !kernel.value().has_write_tracking)
-      GTEST_SKIP() << "files are shared by userfaultfd alone: "
-                   << kernel.value().why_no_userfaultfd;
     if (GetParam() == Delivery::kMessages && !kernel.value().has_messages)
       GTEST_SKIP() << kernel.value().why_no_messages;
   }

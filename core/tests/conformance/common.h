@@ -6,9 +6,12 @@
 #include <sys/wait.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "core/os/kernel_features.h"
 #include "core/os/wait.h"
 
 namespace outcore::scene {
@@ -42,6 +45,23 @@ inline void wait_for_child(std::atomic<uint32_t>& word, uint32_t least, pid_t ch
     os::wait_between_processes(&word, word.load(), 1'000'000);
   }
   EXPECT_GE(word.load(), least);
+}
+
+// Waits for the child's end: its exit status, or -signal.
+inline int status_of(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// Why processes cannot share pages of a buffer here, for GTEST_SKIP(); empty: they can.
+inline std::string why_no_buffers() {
+  const auto kernel = os::detect_kernel_features("all");
+  EXPECT_TRUE(kernel.ok()) << kernel.message();
+  if (kernel.ok() && kernel.value().has_sigbus && kernel.value().has_write_tracking) return {};
+  return "pages are shared by userfaultfd alone: " +
+         (kernel.ok() ? kernel.value().why_no_userfaultfd : kernel.message());
 }
 
 }  // namespace outcore::scene

@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <functional>
+#include <utility>
+
+#include "core/tests/conformance/common.h"
 
 namespace outcore::scene {
 
@@ -50,11 +52,7 @@ class Child {
   int end() {
     if (go_ >= 0) ::close(go_);
     go_ = -1;
-    int status = 0;
-    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-    }
-    process_ = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return status_of(std::exchange(process_, 0));
   }
   void kill() {
     ::kill(process_, SIGKILL);

@@ -1,9 +1,6 @@
 // Processes that read a store on Redis servers through one buffer: each page comes over the network
 // once, and what a writer has changed since is another store.
 #include <sched.h>
-#include <sys/wait.h>
-
-#include "core/os/kernel_features.h"
 #include "core/tests/conformance/common.h"
 #include "core/tests/conformance/scene.h"
 #include "far/tests/redis/redis_case.h"
@@ -26,11 +23,7 @@ class RedisBuffer : public RedisTest {
     RedisTest::SetUp();
     if (IsSkipped()) return;
     OUTCORE_NEEDS_THREADS_IN_CHILD();
-    const auto kernel = os::detect_kernel_features("all");
-    ASSERT_TRUE(kernel.ok()) << kernel.message();
-    if (!kernel.value().has_sigbus || !kernel.value().has_write_tracking)
-      GTEST_SKIP() << "pages are shared by userfaultfd alone: "
-                   << kernel.value().why_no_userfaultfd;
+    if (const std::string why = scene::why_no_buffers(); !why.empty()) GTEST_SKIP() << why;
     ::setenv("OUTCORE_BUFFER_DIR", (folder_ / "buffers").c_str(), 1);
   }
   void TearDown() override { ::unsetenv("OUTCORE_BUFFER_DIR"); }
@@ -58,12 +51,6 @@ class RedisBuffer : public RedisTest {
     const int status = work(region.value());
     meeting().read_bytes.fetch_add(runtime.value().metrics().counters.read_bytes);
     ::_exit(status);
-  }
-  static int end(pid_t process) {
-    int status = 0;
-    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
   static int compare(const Region& region, const Bytes& bytes) {
     if (!region.is_shared()) return kNotShared;
@@ -95,7 +82,7 @@ TEST_F(RedisBuffer, EachPageComesOnceForAll) {
         meet(3);  // who leaves first does not take the pages along
         return status;
       }));
-    for (const pid_t reader : readers) EXPECT_EQ(end(reader), 0);
+    for (const pid_t reader : readers) EXPECT_EQ(scene::status_of(reader), 0);
     EXPECT_GE(meeting().read_bytes, bytes.size());
     EXPECT_LE(meeting().read_bytes, bytes.size() * 5 / 4);
   }
@@ -119,9 +106,9 @@ TEST_F(RedisBuffer, WhatAWriterHasChangedSinceIsAnother) {
     return status;
   });
   scene::wait_for_child(meeting().arrived, 2, young);
-  EXPECT_EQ(end(young), 0);
+  EXPECT_EQ(scene::status_of(young), 0);
   meeting().arrived = 3;
-  EXPECT_EQ(end(old), 0);
+  EXPECT_EQ(scene::status_of(old), 0);
 }
 
 // Nobody knows then what it holds.
@@ -132,12 +119,12 @@ TEST_F(RedisBuffer, BesideAWriterEachHasItsOwnPages) {
   const auto writer = make("data", kSize, "replicas=0");
   ASSERT_NE(writer, nullptr);
   EXPECT_EQ(writer->contents_id(), "");
-  EXPECT_EQ(end(begin("replicas=0",
-                      [&](const Region& region) {
-                        if (region.is_shared()) return kNotShared;
-                        return std::memcmp(region.data(), bytes.data(), bytes.size()) == 0 ? 0
-                                                                                           : kWrong;
-                      })),
+  EXPECT_EQ(scene::status_of(begin(
+                "replicas=0",
+                [&](const Region& region) {
+                  if (region.is_shared()) return kNotShared;
+                  return std::memcmp(region.data(), bytes.data(), bytes.size()) == 0 ? 0 : kWrong;
+                })),
             0);
 }
 
@@ -145,14 +132,14 @@ TEST_F(RedisBuffer, AForkedChildHasConnectionsOfItsOwn) {
   start();
   const Bytes bytes = random_bytes(kSize, 1);
   put(bytes, "replicas=0");
-  EXPECT_EQ(end(begin("replicas=0",
-                      [&](const Region& region) {
-                        if (region.data()[5] != bytes[5]) return kWrong;
-                        const pid_t child = ::fork();
-                        if (child == 0) ::_exit(compare(region, bytes));
-                        const int status = end(child);
-                        return status != 0 ? status : compare(region, bytes);
-                      })),
+  EXPECT_EQ(scene::status_of(begin("replicas=0",
+                                   [&](const Region& region) {
+                                     if (region.data()[5] != bytes[5]) return kWrong;
+                                     const pid_t child = ::fork();
+                                     if (child == 0) ::_exit(compare(region, bytes));
+                                     const int status = scene::status_of(child);
+                                     return status != 0 ? status : compare(region, bytes);
+                                   })),
             0);
 }
 

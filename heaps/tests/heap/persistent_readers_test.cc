@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-#include "core/os/kernel_features.h"
 #include "core/store/file_version.h"
 #include "core/tests/conformance/common.h"
 #include "heaps/tests/heap/persistent_scene.h"
@@ -121,10 +120,7 @@ void read_in_a_buffer(const std::string& uri) {
 }
 
 TEST(PersistentReaders, ShareTheirPagesInABuffer) {
-  const auto kernel = os::detect_kernel_features("all");
-  ASSERT_TRUE(kernel.ok()) << kernel.message();
-  if (!kernel.value().has_sigbus || !kernel.value().has_write_tracking)
-    GTEST_SKIP() << "pages are shared by userfaultfd alone: " << kernel.value().why_no_userfaultfd;
+  if (const std::string why = scene::why_no_buffers(); !why.empty()) GTEST_SKIP() << why;
   const Folder folder;
   ::setenv("OUTCORE_BUFFER_DIR", (folder / "buffers").c_str(), 1);
   read_in_a_buffer(folder / "heap");
