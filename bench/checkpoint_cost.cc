@@ -1,8 +1,5 @@
 // checkpoint: what checkpoints cost a program: bytes, pauses, its own speed; and the store that
 // holds ten of them beside a plain file.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -12,12 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "bench/checkpoint_place.h"
 #include "bench/checkpoints.h"
 #include "bench/clock.h"
 #include "bench/data.h"
 #include "bench/random.h"
 #include "cli/text.h"
-#include "cli/transfer_memory.h"
 #include "outcore/checkpoint.h"
 #include "outcore/checkpoint_catalog.h"
 #include "outcore/runtime.h"
@@ -35,36 +32,6 @@ uint64_t disk_bytes() {
   while (io >> key >> value)
     if (key == "write_bytes:") return value;
   return 0;
-}
-
-// Seconds for the bytes, by one thread a part, past the page cache where the filesystem lets.
-Result<double> write_plainly(const std::string& path, uint64_t size_bytes) {
-  constexpr unsigned kWriters = 4;
-  int fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_DIRECT | O_CLOEXEC, 0600);
-  if (fd < 0) fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
-  if (fd < 0) return Error{errno, "make " + path + ": " + std::strerror(errno)};
-  std::atomic<int> error{0};
-  const uint64_t start_ns = now_ns();
-  std::vector<std::thread> writers;
-  for (unsigned t = 0; t < kWriters; ++t)
-    writers.emplace_back([&, t] {
-      const cli::TransferMemory piece(kPiece, static_cast<int>(t + 1));
-      if (piece.data() == nullptr) {
-        error = ENOMEM;
-        return;
-      }
-      for (uint64_t at = t * kPiece; at < size_bytes; at += kWriters * kPiece)
-        if (::pwrite(fd, piece.data(), kPiece, static_cast<off_t>(at)) !=
-            static_cast<ssize_t>(kPiece))
-          error = errno != 0 ? errno : EIO;
-    });
-  for (std::thread& writer : writers) writer.join();
-  if (::fsync(fd) != 0) error = errno;
-  ::close(fd);
-  const double seconds = seconds_since(start_ns);
-  ::unlink(path.c_str());
-  if (error != 0) return Error{error, "write " + path + ": " + std::strerror(error)};
-  return seconds;
 }
 
 // A region, and what its pages hold: word 0 of page p is value[p].
@@ -111,9 +78,9 @@ uint64_t round_up(uint64_t bytes) { return (bytes + kPiece - 1) / kPiece * kPiec
 
 class Cost {
  public:
-  Cost(const CheckpointOptions& options, std::string folder, const SeeFigure& see)
+  Cost(const CheckpointOptions& options, CheckpointPlace place, const SeeFigure& see)
       : options_(options),
-        folder_(std::move(folder)),
+        place_(std::move(place)),
         size_bytes_(round_up(options.size_bytes)),
         budget_bytes_(options.budget_bytes != 0 ? options.budget_bytes
                                                 : size_bytes_ / 4 * 5 + 64 * kMiB),
@@ -123,7 +90,7 @@ class Cost {
   Status run_program() {
     auto runtime = start(budget_bytes_);
     if (!runtime) return runtime.error();
-    auto region = map(runtime.value(), pool() + "?object=pages", size_bytes_);
+    auto region = map(runtime.value(), place_.pages(), size_bytes_);
     if (!region) return region.error();
     Pages pages{std::move(region).value(), std::vector<uint64_t>(size_bytes_ / kPage)};
     if (Status s = first(pages); !s) return s;
@@ -139,10 +106,10 @@ class Cost {
   }
 
   // In others, one each, so that none has the memory of the one before.
-  Status write_file() {
+  Status write_plain() {
     auto runtime = start(budget_bytes_);
     if (!runtime) return runtime.error();
-    auto region = map(runtime.value(), file(), size_bytes_);
+    auto region = map(runtime.value(), place_.plain(), size_bytes_);
     if (!region) return region.error();
     Pages pages{std::move(region).value(), std::vector<uint64_t>(size_bytes_ / kPage)};
     pages.fill(options_.seed);
@@ -155,19 +122,17 @@ class Cost {
     return randomly(uri, true, rate);
   }
 
-  std::string pool() const { return "versioned:" + folder_ + "/pool"; }
-  std::string file() const { return "file:" + folder_ + "/plain"; }
-
  private:
   Status first(Pages& pages) {
     pages.fill(options_.seed);
     const auto made = checkpoint("first", {pages.region});
     if (!made) return made.error();
     const double seconds = static_cast<double>(made->seconds_ns) * 1e-9;
-    const auto plain = write_plainly(folder_ + "/floor", size_bytes_);
+    const auto plain = place_.write_plainly(size_bytes_);
     if (!plain) return plain.error();
-    see_({"first checkpoint, of the device's sequential write", plain.value() / seconds, 0.8, false,
-          "x",
+    see_({options_.store.empty() ? "first checkpoint, of the device's sequential write"
+                                 : "first checkpoint, of plain writes to an image",
+          plain.value() / seconds, 0.8, false, "x",
           cli::format_bytes(size_bytes_) + " in " + cli::format_seconds(seconds) + ", plainly in " +
               cli::format_seconds(plain.value())});
     return {};
@@ -259,7 +224,7 @@ class Cost {
       busy_ns += now_ns() - start_ns;
       failed = made.status();
       // Of five that hold everything few disks have the space.
-      if (failed.ok()) failed = remove_checkpoints(pool(), {"beside"});
+      if (failed.ok()) failed = remove_checkpoints(place_.pool(), {"beside"});
       if (made && made->pause_ns > longest.pause_ns) longest = made.value();
     }
     is_over = true;
@@ -282,7 +247,9 @@ class Cost {
   }
 
   Status verify(Runtime& runtime, const Pages& pages, const std::string& name) {
-    const auto held = map(runtime, pool() + "?object=pages&at=" + name, 0, Access::kReadOnly);
+    const auto uri = place_.at(name);
+    if (!uri) return uri.error();
+    const auto held = map(runtime, uri.value(), 0, Access::kReadOnly);
     return held ? pages.check(held.value()) : Status(held.error());
   }
 
@@ -319,35 +286,26 @@ class Cost {
   }
 
   const CheckpointOptions& options_;
-  const std::string folder_;
+  const CheckpointPlace place_;
   const uint64_t size_bytes_, budget_bytes_;
   const SeeFigure& see_;
 };
 
-}  // namespace
-
-Status measure_checkpoints(const CheckpointOptions& options, const SeeFigure& see) {
-  Options of_data;
-  of_data.dir = options.dir;
-  auto folder = OwnFolder::make(data_dir(of_data));
-  if (!folder) return folder.error();
-  Cost cost(options, folder->path(), see);
-  const auto alone = [](const std::function<Status()>& work) {
-    return in_child([&](const SeeFigure&) { return work(); }, {});
-  };
+// In children of their own, which see() hears.
+Status measure_at(const CheckpointOptions& options, const CheckpointPlace& place,
+                  const SeeFigure& see) {
   if (Status s = in_child(
-          [&](const SeeFigure& show) { return Cost(options, folder->path(), show).run_program(); },
-          see);
+          [&](const SeeFigure& show) { return Cost(options, place, show).run_program(); }, see);
       !s)
     return s;
-  if (Status s = alone([&] { return cost.write_file(); }); !s) return s;
-  const std::string versioned = cost.pool() + "?object=pages";
+  Cost cost(options, place, see);
+  if (Status s = in_child([&](const SeeFigure&) { return cost.write_plain(); }, {}); !s) return s;
   for (const bool is_write : {false, true}) {
     double rates[2] = {};
     for (const bool is_plain : {true, false}) {
       const auto rate_of = [&](const SeeFigure& show) -> Status {
         double rate = 0;
-        const std::string uri = is_plain ? cost.file() : versioned;
+        const std::string uri = is_plain ? place.plain() : place.pages();
         Status s = is_write ? cost.write_randomly(uri, &rate) : cost.read_randomly(uri, &rate);
         if (s.ok()) show({"", rate, 0, false, "", ""});
         return s;
@@ -357,11 +315,31 @@ Status measure_checkpoints(const CheckpointOptions& options, const SeeFigure& se
         return s;
     }
     see({std::string(is_write ? "random writes" : "random reads") +
-             " with ten checkpoints held, of a plain file",
+             " with ten checkpoints held, of a plain " + (options.store.empty() ? "file" : "image"),
          rates[1] / rates[0], 0.8, false, "x",
          cli::format_count(rates[1]) + " and " + cli::format_count(rates[0]) + " a second"});
   }
   return {};
+}
+
+}  // namespace
+
+Status measure_checkpoints(const CheckpointOptions& options, const SeeFigure& see) {
+  Options of_data;
+  of_data.dir = options.dir;
+  auto folder = OwnFolder::make(data_dir(of_data));
+  if (!folder) return folder.error();
+  const bool is_ceph = !options.store.empty();
+  const CheckpointPlace place = is_ceph ? CheckpointPlace::on_ceph(options.store)
+                                        : CheckpointPlace::in_folder(folder->path());
+  const auto alone = [](const std::function<Status()>& work) {
+    return in_child([&](const SeeFigure&) { return work(); }, {});
+  };
+  // Also looks by a child: a client of Ceph's has threads, which no fork takes along.
+  if (Status s = alone([&] { return place.check_free(); }); !s) return s;
+  const Status measured = measure_at(options, place, see);
+  const Status removed = alone([&] { return place.remove(); });
+  return measured.ok() ? removed : measured;
 }
 
 }  // namespace outcore::bench

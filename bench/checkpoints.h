@@ -19,6 +19,9 @@ struct CheckpointOptions {
   uint64_t kills = 0;
   uint64_t kill_bytes = uint64_t{16} << 20;  // of the region of the program that is killed
   uint64_t seed = 1;
+  // An image of Ceph's, which is made, and removed at the end (rbd://POOL/IMAGE). Empty: a pool in
+  // a folder in `dir`.
+  std::string store;
   std::string dir;  // empty: OUTCORE_BENCH_DIR, TMPDIR, /var/tmp
 };
 

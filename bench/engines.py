@@ -237,7 +237,16 @@ class Engines:
                           RedisCluster.close)
 
     def ceph(self):
-        return self._once("ceph", Ceph, Ceph.close)
+        if "ceph" not in self._made:
+            self._made["ceph"] = Ceph()
+            self._open.callback(self.end_ceph)
+        return self._made["ceph"]
+
+    def end_ceph(self):
+        """Its daemons, if there are any: idle ones take time of the processors, too."""
+        ceph = self._made.pop("ceph", None)
+        if ceph is not None:
+            ceph.close()
 
     def redis_uri(self, name, port=None):
         """On the single server, which has no replica. The password is in the environment."""

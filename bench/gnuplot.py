@@ -21,6 +21,7 @@ set boxwidth 0.9
 """
 # The same memory has the same colour in all pictures.
 COLOURS = {"outcore": "#1f6fb4", "mmap": "#d98d2b", "mmap-random": "#7a9e3d", "direct": "#888888",
+           "mmap-dontneed": "#b5a642",
            "dram": "#8e5ea2", "swap": "#c0504d"}
 MORE_COLOURS = ("#1f6fb4", "#5fb0d8", "#2a9d8f", "#d98d2b", "#7a9e3d", "#8e5ea2", "#c0504d",
                 "#8c6d4f", "#b8860b")

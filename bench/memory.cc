@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "bench/page_dropper.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -62,6 +63,7 @@ class PlainMemory : public Memory {
   Status close() override { return unmap_all(); }
 
   Status pin(std::span<const std::byte> part) override {
+    if (is_dropped()) return Error{EINVAL, name_ + " drops what it has mapped: use mmap-random"};
     if (has_all() || mlock(part.data(), part.size()) == 0) return {};
     return cli::failure(errno, "mlock " + cli::format_bytes(part.size()),
                         "raise the limit of locked memory (ulimit -l)");
@@ -86,6 +88,7 @@ class PlainMemory : public Memory {
  private:
   // What is mapped was loaded by then, and stays.
   bool has_all() const { return name_.starts_with("dram"); }
+  bool is_dropped() const { return name_ == "mmap-dontneed"; }
 
   struct Mapping {
     MapRequest request;
@@ -101,8 +104,10 @@ class PlainMemory : public Memory {
               name_ == "dram-huge" ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
       return m.request.is_fresh ? Status() : copy(m, false);
     }
-    if (name_ == "mmap-random" && madvise(m.bytes, m.request.size_bytes, MADV_RANDOM) != 0)
+    if (name_ == "mmap") return {};
+    if (madvise(m.bytes, m.request.size_bytes, MADV_RANDOM) != 0)
       return cli::failure(errno, "madvise " + m.request.uri);
+    if (is_dropped() && !m.request.is_writable) dropper_.add({m.bytes, m.request.size_bytes});
     return {};
   }
 
@@ -123,6 +128,7 @@ class PlainMemory : public Memory {
   }
 
   Status unmap_all() {
+    dropper_.forget_all();
     for (const Mapping& m : mappings_) {
       munmap(m.bytes, m.request.size_bytes);
       ::close(m.file);
@@ -134,6 +140,7 @@ class PlainMemory : public Memory {
   std::string name_;
   bool is_anonymous_;
   std::vector<Mapping> mappings_;
+  PageDropper dropper_;
 };
 
 }  // namespace
@@ -142,7 +149,8 @@ MemoryUsage kernel_usage() {
   MemoryUsage usage;
   rusage counts{};
   getrusage(RUSAGE_SELF, &counts);
-  usage.fills = static_cast<uint64_t>(counts.ru_majflt);
+  usage.fills = usage.major_faults = static_cast<uint64_t>(counts.ru_majflt);
+  usage.minor_faults = static_cast<uint64_t>(counts.ru_minflt);
   std::ifstream io("/proc/self/io");
   std::string key;
   uint64_t value = 0;
@@ -154,9 +162,9 @@ MemoryUsage kernel_usage() {
 }
 
 const std::vector<std::string>& memory_names() {
-  static const std::vector<std::string> names = {"dram",        "dram-huge", "mmap",
-                                                 "mmap-random", "swap",      "direct",
-                                                 "malloc",      "outcore",   "outcore-random"};
+  static const std::vector<std::string> names = {
+      "dram", "dram-huge", "mmap",   "mmap-random", "mmap-dontneed",
+      "swap", "direct",    "malloc", "outcore",     "outcore-random"};
   return names;
 }
 

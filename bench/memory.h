@@ -32,6 +32,8 @@ struct MemoryUsage {
   uint64_t fills = 0;       // outcore: pages brought in; others: major faults
   uint64_t read_bytes = 0;  // outcore: from its stores; others: from the device, for this process
   uint64_t written_bytes = 0;
+  // As the kernel counts them, of this process: a page was read for it, or had only to be mapped.
+  uint64_t major_faults = 0, minor_faults = 0;
   Extra extra;
 };
 
@@ -58,9 +60,11 @@ class Memory {
 
 // dram: anonymous memory with 4 KiB pages, loaded from the file. dram-huge: with huge pages.
 // swap: as dram, under the memory limit, with a swap file beside the data (swap_file.h).
-// mmap: the kernel's, with its readahead. mmap-random: with MADV_RANDOM. direct: maps nothing; the
-// workload reads with O_DIRECT (direct.h). malloc: maps nothing; the program's. outcore: by its
-// public API, with the budget's share of one of options.processes, or all of it in options.buffer.
+// mmap: the kernel's, with its readahead. mmap-random: with MADV_RANDOM. mmap-dontneed: and with a
+// helper beside that takes what is only read out of the page table (page_dropper.h). direct: maps
+// nothing; the workload reads with O_DIRECT (direct.h). malloc: maps nothing; the program's.
+// outcore: by its public API, with the budget's share of one of options.processes, or all of it in
+// options.buffer.
 // outcore-random: without its readahead.
 Result<std::unique_ptr<Memory>> make_memory(const std::string& name, const Options& options);
 std::unique_ptr<Memory> make_plain_memory(const std::string& name);

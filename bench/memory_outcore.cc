@@ -112,6 +112,8 @@ class OutcoreMemory : public Memory {
     usage.read_bytes = m.counters.read_bytes;
     usage.written_bytes = m.counters.written_bytes;
     const MemoryUsage kernel = kernel_usage();
+    usage.major_faults = kernel.major_faults;
+    usage.minor_faults = kernel.minor_faults;
     usage.extra = {{"faults", m.counters.faults},
                    {"fault_fills", m.counters.fills},
                    {"prefetch_fills", m.counters.prefetch_fills},

@@ -137,6 +137,8 @@ Status Stage::finish(double work, const char* unit) {
   result_.read_bytes = after.read_bytes - before_.read_bytes;
   result_.written_bytes = after.written_bytes - before_.written_bytes;
   result_.extra.update(after.extra);
+  result_.extra["major_faults"] = after.major_faults - before_.major_faults;
+  result_.extra["minor_faults"] = after.minor_faults - before_.minor_faults;
   result_.extra["flush_seconds"] = flush_seconds;
   return memory_->close();
 }

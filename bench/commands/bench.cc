@@ -78,6 +78,7 @@ Status resolve(Request& request) {
     if (o.workload != "random-io" && o.workload != "scan") std::erase(o.memories, "direct");
     std::erase(o.memories, "swap");  // changes the machine for a while: only if it is named
     std::erase(o.memories, "dram-huge");
+    std::erase(o.memories, "mmap-dontneed");
     std::erase(o.memories, "malloc");
     std::erase(o.memories, "outcore-random");
     // Plain memory is each process's own: it cannot be sorted by several.
@@ -137,8 +138,8 @@ CommandSyntax& add_workload(CommandSyntax& bench, const char* name, const char* 
       .type("SIZE")
       .option("--threads", o.threads, "threads of each process (4)")
       .option("--memory", r.memory,
-              "a list of dram, dram-huge, mmap, mmap-random, swap, direct, malloc, outcore, "
-              "outcore-random; or all (mmap,mmap-random,outcore)")
+              "a list of dram, dram-huge, mmap, mmap-random, mmap-dontneed, swap, direct, malloc, "
+              "outcore, outcore-random; or all (mmap,mmap-random,outcore)")
       .size("--page", o.page_bytes, "page size of Outcore, and unit of direct (4k)")
       .option("--store", o.store, "URI or path of the data (a file in --dir)")
       .option("--dir", o.dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)")

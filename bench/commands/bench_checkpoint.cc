@@ -26,6 +26,11 @@ Status check(const Request& request) {
   if (o.threads == 0 || o.threads > 256) return Error{EINVAL, "--threads is 1 to 256"};
   if (!(o.seconds_between >= 0.001 && o.seconds_between <= 3600))
     return Error{EINVAL, "--between is seconds, 0.001 to 3600"};
+  if (!o.store.empty() && !o.store.starts_with("rbd://"))
+    return Error{EINVAL,
+                 "--store is an image of Ceph's (rbd://POOL/IMAGE): name a folder by --dir"};
+  if (!o.store.empty() && o.kills != 0)
+    return Error{EINVAL, "--kills are of programs with a pool in a folder: leave out --store"};
   if (request.is_kills_alone && o.kills == 0)
     return Error{EINVAL, "--kills-only: say how many by --kills"};
   return {};
@@ -59,6 +64,7 @@ void add_bench_checkpoint(CommandSyntax& bench) {
       .flag("--kills-only", request->is_kills_alone, "nothing but the kills")
       .size("--kill-size", o.kill_bytes, "of the region of that program (16M)")
       .number("--seed", o.seed, "the same seed, the same writes (1)")
+      .option("--store", o.store, "an image of Ceph's that is made for it (a pool in --dir)")
       .option("--dir", o.dir, "where the data is made (OUTCORE_BENCH_DIR, TMPDIR, /var/tmp)")
       .flag("--json", request->is_json, "one line of JSON a figure")
       .runs([request] { return run(*request); });

@@ -82,6 +82,7 @@ const char* colour_of(const std::string& memory) {
   if (memory.rfind("outcore", 0) == 0) return "#7cc4a8";
   if (memory == "mmap") return "#d98b2b";
   if (memory == "mmap-random") return "#b5523b";
+  if (memory == "mmap-dontneed") return "#a08030";
   if (memory == "direct") return "#4a6fa5";
   return "#8c8c8c";
 }

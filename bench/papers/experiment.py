@@ -6,6 +6,7 @@ What the paper says is a ratio over mmap, or beside what else it names, and stan
 from dataclasses import dataclass
 
 FAST, DISK, FAR = "fast", "disk", "far"  # a device in memory; a disk; a server's memory
+CEPH = "{ceph}"  # among a point's options: the URI of an image that is not there
 # Who runs it: `outcore bench`; a program of bench/static, by occ++ and by the plain compiler, whose
 # points are budgets in percent of its data; the programs of bench/rivals.
 BENCH, STATIC, RIVALS = "bench", "static", "rivals"
@@ -14,7 +15,7 @@ BENCH, STATIC, RIVALS = "bench", "static", "rivals"
 @dataclass(frozen=True)
 class Point:
     label: str  # on the axis
-    options: tuple[str, ...]  # {folder}: where data is made
+    options: tuple[str, ...]  # {folder}: where data is made; CEPH: an image
     paper: str = ""  # what the paper has there, if it tells a figure
     variables: tuple[tuple[str, str], ...] = ()  # of the environment
     servers: int = 0  # far memory of so many, each with room for its share; 0: of one, with a name

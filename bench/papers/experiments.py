@@ -1,7 +1,7 @@
 """experiments: what the papers measured, as commands that fit a small machine."""
 
-from experiment import (DI, DISK, DLM, FAR, HUGE_PAGES, LARGE_PAGES, MIB, NVMALLOC, PARTS, UMAP,
-                        Experiment, Point, pairs, points, shares, with_paper)
+from experiment import (CEPH, DI, DISK, DLM, FAR, HUGE_PAGES, LARGE_PAGES, MIB, NVMALLOC, PARTS,
+                        UMAP, Experiment, Point, pairs, points, shares, with_paper)
 from s3d import S3D
 from settings import SETTINGS
 from static_programs import STATIC_PROGRAMS
@@ -95,11 +95,22 @@ _COMMANDS = (
         "locked by mlock, and each page of a list gets MADV_WILLNEED.",
         rivals=("mmap-random",), beside=("outcore", "as it is")),
     Experiment(
+        "bfs-semi", DI, "Breadth-first search, edges in a file", "figure 10", "bfs",
+        "--scale 19 --budget 64M", "threads", points("--threads", 4, 32),
+        "0.57 of plain memory; mmap is near it with a helper that calls MADV_DONTNEED every ten "
+        "seconds, and far below without", 1.0, (),
+        "Beside the best of mmap: with either advice, and with such a helper, every tenth of a "
+        "second here, as runs are shorter (`mmap-dontneed`, with MADV_RANDOM). Plain memory is "
+        "nearer where a search does more than to look at each edge once.",
+        ("mmap", "mmap-random", "mmap-dontneed", "dram")),
+    Experiment(
         "bfs-external", DI, "Breadth-first search, everything in files", "figure 12", "bfs",
         "--scale 18 --fully-external --budget 32M", "threads", points("--threads", 1, 4, 16),
         "up to 7.44 times mmap", 1.0, (),
         "Theirs writes three files of algorithm data on slow flash. The factor over mmap was that "
-        "kernel's, which locked the whole address space at each fault."),
+        "kernel's, which locked the whole address space at each fault. The helper drops the edges "
+        "alone, as theirs: of what is written MADV_DONTNEED could lose bytes.",
+        ("mmap", "mmap-random", "mmap-dontneed")),
     Experiment(
         "half-memory", DI, "Half the memory", "figures 11 and 13", "bfs",
         "--scale 19 --threads 4", "budget, % of the edges",
@@ -172,6 +183,17 @@ _COMMANDS = (
         "nothing by a second process, other work had the processors, and only \"ratio\" counts.",
         rivals=("dram", "mmap", "mmap-random"), beside=("dram", "1")),
     Experiment(
+        "matmul-ceph", NVMALLOC, "A matrix on a local disk, and on a store of the network",
+        "\"Out-of-Core Matrix Multiplication\"", "matmul",
+        "--size 32M --budget 8M --threads 2", "B on", (
+            Point("a local file", (), "1"), Point("a Ceph cluster", ("--store", CEPH), "near 1")),
+        "SSDs of other nodes (R-SSD) and of the own (L-SSD) are comparable", 0.9,
+        ("a Ceph cluster",),
+        "The rate beside Outcore's with a local file. Theirs is a store of its own over the nodes' "
+        "SSDs; ours an image of a Ceph cluster, whose three disks are files of the same disk, and "
+        "whose servers work on the same two processors.", rivals=(), on=DISK,
+        beside=("outcore", "a local file")),
+    Experiment(
         "matmul-traffic", NVMALLOC, "What the multiplication reads, by rows and by columns",
         "\"Data Exchanged between Application, FUSE and SSD\"", "matmul",
         "--size 16M --processes 2 --threads 1", "order of B", (
@@ -215,6 +237,15 @@ _COMMANDS = (
         "Theirs copies a chunk of 256 KiB when it is next written; ours freezes pages of 4 KiB at "
         "one moment, and stores them beside the running program.", rivals=(), shows="figures",
         on=DISK, repeats=1),
+    Experiment(
+        "checkpoint-ceph", NVMALLOC, "Checkpoints on a store of the network",
+        "\"Seamless Checkpointing\"", "checkpoint", "--size 128M --between 1", "",
+        (Point("", ("--store", CEPH)),),
+        "no figure: checkpoints are files of the same store as the variables", 0, (),
+        "The same program with its region in an image of a Ceph cluster, as above: a checkpoint is "
+        "a snapshot of the image, of one moment, for which Ceph's monitor alone takes about a "
+        "second. What is asked is what is asked of a disk.",
+        rivals=(), shows="figures", on=DISK, repeats=1),
 )
 
 EXPERIMENTS = (*_COMMANDS, *SETTINGS, *STATIC_PROGRAMS, *S3D)

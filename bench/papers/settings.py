@@ -9,6 +9,12 @@ def _marks(*pairs_of_marks):
                  for high, low in pairs_of_marks)
 
 
+def _kernels(newest, *older):
+    return (Point(newest, (), "1"),
+            *(Point(release, (), "0.756" if release == older[0] else "",
+                    (("OUTCORE_KERNEL", release),)) for release in older))
+
+
 SETTINGS = (
     Experiment(
         "sort-buffer", UMAP, "Sort in less and less memory", "section 6", "sort",
@@ -57,6 +63,25 @@ SETTINGS = (
         "What is kept free is memory that holds nothing; where each touch is as likely as any "
         "other, a quarter more or less of it is not seen.", rivals=(),
         beside=("outcore", "98 to 97")),
+    Experiment(
+        "kernels", DI, "Pages unmapped together, and one by one; older kernels", "figure 5",
+        "random-io", "--size 256M --budget 64M --latency off --touches 100000 --threads 16",
+        "features of Linux", _kernels("6.13", "6.8", "6.1", "5.15"),
+        "0.756 of the rate if each page that leaves is flushed from the processors' tables by "
+        "itself", 0, (),
+        "By features of 6.13, the newest that is asked for, a batch of pages leaves by one call "
+        "and one flush of the other processors' translations (process_madvise on the own process); "
+        "by those of 6.8 and before each piece of neighbours by a call and a flush of its own. "
+        "Theirs has 256 threads on 32 cores.", rivals=(), beside=("outcore", "6.13")),
+    Experiment(
+        "write-limit", UMAP, "Writers of one device at a time", "section 3.3", "random-io",
+        "--size 256M --budget 64M --latency off --touches 100000 --write-percent 50 --threads 16",
+        "write_concurrency",
+        tuple(Point(label, ("--store", f"file:{{folder}}/words?write_concurrency={limit}"))
+              for label, limit in (("no limit", 0), ("1", 1), ("2", 2), ("8", 8))),
+        "groups of threads that fill and write back, each of a size of its own; no figure", 0, (),
+        "For devices that slow down under many writers. The disk in memory does not, and one "
+        "writer keeps up with two processors.", rivals=(), beside=("outcore", "no limit")),
     Experiment(
         "hot-queue", DI, "The hot queue", "figure 13", "bfs",
         "--scale 18 --fully-external --budget 16M --threads 16", "policy",

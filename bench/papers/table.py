@@ -18,7 +18,7 @@ import static_programs  # noqa: E402
 import table_options  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from engines import Engines  # noqa: E402
-from experiment import BENCH, FAR, FAST, RIVALS, STATIC, is_ours, options_of  # noqa: E402
+from experiment import BENCH, CEPH, FAR, FAST, RIVALS, STATIC, is_ours, options_of  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
 from s3d import S3dRuns  # noqa: E402
 from sections import print_section, section_of  # noqa: E402
@@ -33,7 +33,8 @@ def run(options, engines, experiment, point, column):
     """One run in its own process and cgroup: its lines of JSON, most often one."""
     folder = options.folder if experiment.on == FAST else options.disk
     words = [*experiment.options.split(),
-             *(word.format(folder=folder) for word in point.options), "--dir", folder]
+             *(engines.ceph().uri(experiment.name) if word == CEPH else word.format(folder=folder)
+               for word in point.options), "--dir", folder]
     variables = dict(point.variables)
     if experiment.shows != "figures":  # which are of Outcore alone
         words += [*options_of(column), "--limit", experiment.limit_seconds]
@@ -148,6 +149,8 @@ def measure_all(options, wanted, engines):
             print(f"bench-papers: {experiment.name}: {why}", file=sys.stderr)
             is_whole = False
             continue
+        finally:
+            engines.end_ceph()
         print_section(experiment, section_of(experiment, runs))
         if not options.profile:
             continue

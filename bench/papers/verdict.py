@@ -55,7 +55,8 @@ def judge_rates(experiment, runs):
         rivals = {m: r for m, r in rates.items() if m != "outcore"}
         first = experiment.rivals[0] if experiment.rivals else ""
         is_named = first in ("direct", "dram") and first in rivals
-        named = {first: rivals[first]} if is_named else rivals
+        named = {first: rivals[first]} if is_named else {
+            m: r for m, r in rivals.items() if m != "dram"}
         rival = max(named, key=named.__getitem__, default="")
         best = named.get(rival, 0.0)
         ratio = rates["outcore"] / best if best else 0.0

@@ -49,7 +49,9 @@ TEST_F(BenchCheckpoint, FindsEveryByteAfterTwentyKills) {
 TEST_F(BenchCheckpoint, RefusesWrongInput) {
   for (const char* words :
        {"--size 1M", "--changed 0", "--changed 101", "--threads 0", "--between 0", "--between nan",
-        "--between 4000", "--kills-only", "--kill-size 1k", "--kills -1", "--size much"}) {
+        "--between 4000", "--kills-only", "--kill-size 1k", "--kills -1", "--size much",
+        "--store redis://localhost/x", "--store versioned:pool",
+        "--store rbd://data/x --kills 1"}) {
     const Outcome refused = bench(words);
     EXPECT_EQ(refused.status, 2) << words;
     EXPECT_EQ(refused.error_lines(), 1u) << words << ": " << refused.err;
@@ -57,6 +59,10 @@ TEST_F(BenchCheckpoint, RefusesWrongInput) {
   const Outcome nowhere = run("bench checkpoint --dir " + path("none"));
   EXPECT_EQ(nowhere.status, 1);
   EXPECT_EQ(nowhere.error_lines(), 1u) << nowhere.err;
+  const Outcome unreachable = bench("--store 'rbd://data/x?conf=" + path("none.conf") + "'");
+  EXPECT_EQ(unreachable.status, 1);
+  EXPECT_EQ(unreachable.error_lines(), 1u) << unreachable.err;
+  expect_empty();
 }
 
 }  // namespace

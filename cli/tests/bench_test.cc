@@ -80,16 +80,17 @@ TEST_P(EveryWork, IsVerified) {
   EXPECT_EQ(line["memory"], name);
   EXPECT_EQ(line["checked"], true);
   EXPECT_GT(line["rate"].as<double>().value(), 0);
-  for (const char* field : {"workload", "store", "device", "data_bytes", "budget_bytes", "threads",
-                            "page_bytes", "seconds", "unit", "p50_us", "p99_us", "peak_bytes",
-                            "fills", "read_bytes", "written_bytes", "limited", "read_ahead_kb"})
+  for (const char* field :
+       {"workload", "store", "device", "data_bytes", "budget_bytes", "threads", "page_bytes",
+        "seconds", "unit", "p50_us", "p99_us", "peak_bytes", "fills", "read_bytes", "written_bytes",
+        "limited", "read_ahead_kb", "major_faults", "minor_faults"})
     EXPECT_TRUE(line.contains(field)) << field;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryWork,
                          testing::Combine(testing::ValuesIn(kWorks),
-                                          testing::Values("dram", "mmap", "mmap-random", "direct",
-                                                          "outcore")),
+                                          testing::Values("dram", "mmap", "mmap-random",
+                                                          "mmap-dontneed", "direct", "outcore")),
                          [](const auto& tested) {
                            std::string name = std::string(std::get<0>(tested.param).name) + "_" +
                                               std::get<1>(tested.param);

@@ -50,6 +50,13 @@ class Asked(unittest.TestCase):
         runs[0]["rate"] = 114.0
         self.assertFalse(verdict.judge_rates(one, runs)[0].is_met)
 
+    def test_plain_memory_that_is_not_named_first_is_no_rival(self):
+        runs = [line("bfs-semi", "4", "outcore", rate=110.0),
+                line("bfs-semi", "4", "mmap-dontneed", rate=100.0),
+                line("bfs-semi", "4", "dram", rate=1000.0)]
+        found = verdict.judge_rates(experiment("bfs-semi"), runs)[0]
+        self.assertEqual((found.rival, found.ratio, found.is_met), ("mmap-dontneed", 1.1, True))
+
     def test_processes_that_share_are_beside_one_in_plain_memory(self):
         one = experiment("matmul")
         runs = [line("matmul", p, c, rate=rate) for p, c, rate in (

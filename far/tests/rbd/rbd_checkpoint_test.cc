@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <thread>
 
 #include "core/tests/store/store_case.h"
@@ -13,8 +14,10 @@
 #include "outcore/periodic_checkpoints.h"
 #include "outcore/runtime.h"
 #include "outcore/snapshots.h"
+#include "outcore/store.h"
 #include "outcore/store_catalog.h"
 #include "tests/folder.h"
+#include "tests/places.h"
 
 namespace outcore::rbd_test {
 namespace {
@@ -168,6 +171,28 @@ TEST_F(RbdCheckpoints, ThemselvesEverySoOftenAndOnlyTheLastOnesAreKept) {
     EXPECT_EQ(trouble.message(), "");
   }
   EXPECT_EQ(list_checkpoints(uri("a"))->size(), 2u);
+}
+
+TEST_F(RbdCheckpoints, AreMeasuredOnAnImageThatIsNotThere) {
+  const auto bench = [&](const std::string& image) {
+    const std::string words = " bench checkpoint --size 16M --between 0.1 --json --store '";
+    std::FILE* const out =
+        ::popen((scene::command_path() + words + uri(image) + "' 2>&1").c_str(), "r");
+    std::string said;
+    for (int c = std::fgetc(out); c != EOF; c = std::fgetc(out)) said += static_cast<char>(c);
+    return std::pair{::pclose(out), said};
+  };
+  const auto [status, said] = bench("measured");
+  EXPECT_EQ(status, 0) << said;
+  EXPECT_THAT(said, HasSubstr("first checkpoint, of plain writes to an image"));
+  EXPECT_THAT(said, HasSubstr("random writes with ten checkpoints held, of a plain image"));
+  for (const char* image : {"measured", "measured.plain", "measured.floor"})
+    EXPECT_EQ(open_store(uri(image)).code(), ENOENT) << image;
+  (void)map(uri("a"));  // somebody's
+  const auto [refused, why] = bench("a");
+  EXPECT_NE(refused, 0);
+  EXPECT_THAT(why, HasSubstr("is there, and may be somebody's: name another with --store"));
+  EXPECT_TRUE(open_store(uri("a")).ok());
 }
 
 TEST_F(RbdCheckpoints, AnImageThatIsHalfRolledBackDoesNotOpen) {
