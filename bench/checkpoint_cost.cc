@@ -339,7 +339,9 @@ Status measure_checkpoints(const CheckpointOptions& options, const SeeFigure& se
   if (Status s = alone([&] { return place.check_free(); }); !s) return s;
   const Status measured = measure_at(options, place, see);
   const Status removed = alone([&] { return place.remove(); });
-  return measured.ok() ? removed : measured;
+  if (measured.ok() || removed.ok()) return measured.ok() ? removed : measured;
+  return Error{measured.code(),
+               measured.message() + "; and what was made stays: " + removed.message()};
 }
 
 }  // namespace outcore::bench

@@ -130,15 +130,19 @@ Status CheckpointPlace::check_free() const {
 
 Status CheckpointPlace::remove() const {
   if (!is_ceph_) return {};
-  if (const auto held = list_checkpoints(at_)) {
-    std::vector<std::string> names;
+  Status first;  // what goes wrong; the others are removed nevertheless
+  const auto note = [&](const Status& s) {
+    if (first.ok() && !s.ok()) first = s;
+  };
+  const auto held = list_checkpoints(at_);
+  std::vector<std::string> names;
+  if (held)
     for (const CheckpointInfo& one : held.value()) names.push_back(one.name);
-    if (!names.empty())
-      if (Status s = remove_checkpoints(at_, names); !s) return s;
-  }
-  for (const std::string& uri : {pages(), plain(), image(".floor")})
-    if (Status s = remove_remote(uri); !s) return s;
-  return {};
+  else if (held.code() != ENOENT)
+    note(held.status());
+  if (!names.empty()) note(remove_checkpoints(at_, names));
+  for (const std::string& uri : {pages(), plain(), image(".floor")}) note(remove_remote(uri));
+  return first;
 }
 
 }  // namespace outcore::bench

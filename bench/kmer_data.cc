@@ -9,6 +9,7 @@
 #include "bench/anonymous_memory.h"
 #include "bench/check.h"
 #include "bench/kmer_builder.h"
+#include "bench/kmer_export.h"
 #include "bench/medium.h"
 #include "bench/read_classifier.h"
 #include "bench/threads.h"
@@ -114,6 +115,15 @@ Status KmerData::renew_answers(uint64_t reads) {
   if (Status s = (*medium)->sync(); !s) return s;
   file_.mark_clean(tag_);
   return {};
+}
+
+Status KmerData::export_to(const std::string& folder, uint64_t reads) {
+  const AnonymousMemory memory(nullptr, header().size_bytes);
+  if (Status s = prefer_huge_pages(memory.bytes(), header_.size_bytes); !s) return s;
+  auto medium = open_medium(file_.uri(), header_.size_bytes, false);
+  if (!medium) return medium.error();
+  if (Status s = read_all(**medium, memory.bytes()); !s) return s;
+  return export_sample(genomes_, KmerIndex(header_, memory.bytes()), reads, folder);
 }
 
 void KmerData::add_answers(std::span<const std::byte> bytes, uint64_t reads) {

@@ -27,6 +27,8 @@ class KmerData {
   // memory for that, and to make one of two levels twice. Errors: EILSEQ if the file has been
   // changed by somebody, and what the system said.
   Status make(uint64_t reads);
+  // As export_sample(), by the database in plain memory. REQUIRES: make() succeeded
+  Status export_to(const std::string& folder, uint64_t reads);
 
  private:
   bool has_database();  // if so, header_ is its header

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "bench/kmer_data.h"
+#include "bench/kmer_export.h"
 #include "bench/page_lists.h"
 #include "bench/read_classifier.h"
 #include "bench/workload.h"
@@ -52,10 +53,18 @@ class Kmers : public Workload {
   Options options_;
   uint64_t reads_;
   KmerData data_;
+  bool is_exported_ = false;
 };
 
 Status Kmers::prepare() {
-  if (Status s = data_.make(reads_); !s || !options_.is_top_pinned) return s;
+  const bool is_exporting = !options_.export_folder.empty() && !is_exported_;
+  if (is_exporting)
+    if (Status s = make_export_folder(options_.export_folder); !s) return s;
+  if (Status s = data_.make(reads_); !s) return s;
+  if (is_exporting)
+    if (Status s = data_.export_to(options_.export_folder, reads_); !s) return s;
+  is_exported_ = true;  // by the first of several runs
+  if (!options_.is_top_pinned) return {};
   const uint64_t top_bytes = data_.header().entries_at;
   const uint64_t budget_bytes =
       options_.is_shared ? options_.budget_bytes : options_.budget_bytes / options_.processes;

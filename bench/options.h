@@ -70,6 +70,7 @@ struct Options {
   // kmers
   std::string index = "hash";       // see index_names()
   bool is_top_pinned = false;       // the words of a two-level index stay in memory
+  std::string export_folder;        // where data and answers are written for others; empty: nowhere
   bool has_prefetch_lists = false;  // the pages of a read are asked for before its k-mers
 
   // ycsb

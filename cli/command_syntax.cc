@@ -159,6 +159,8 @@ int tell_version(const char* text, int argc, char** argv) {
   return 0;
 }
 
+constexpr const char* kNotEmpty = "not empty";
+
 }  // namespace
 
 CommandSyntax::CommandSyntax(std::string_view name, std::string_view help, std::string_view version)
@@ -183,13 +185,28 @@ CommandSyntax& CommandSyntax::declared(CLI::Option* option) {
   return *this;
 }
 
+// As from a variable of a shell that is not set: what it would mean is not what was meant.
+CommandSyntax& CommandSyntax::refused_if_empty(CLI::Option* option) {
+  const auto refuse = [option](std::string& text) -> std::string {
+    if (!text.empty()) return {};
+    return std::string("it is empty: ") + (option->get_required() ? "" : "leave it out, or ") +
+           "give it a value";
+  };
+  return declared(option->check(CLI::Validator(refuse, "", kNotEmpty)));
+}
+
+CommandSyntax& CommandSyntax::may_be_empty() {
+  last_->get_validator(kNotEmpty)->active(false);
+  return *this;
+}
+
 CommandSyntax& CommandSyntax::flag(std::string_view name, bool& value, std::string_view help) {
   return declared(app_->add_flag(std::string(name), value, std::string(help)));
 }
 
 CommandSyntax& CommandSyntax::option(std::string_view name, std::string& value,
                                      std::string_view help) {
-  return declared(app_->add_option(std::string(name), value, std::string(help)));
+  return refused_if_empty(app_->add_option(std::string(name), value, std::string(help)));
 }
 
 CommandSyntax& CommandSyntax::option(std::string_view name, unsigned& value,
@@ -208,7 +225,7 @@ CommandSyntax& CommandSyntax::option(std::string_view name, double& value, std::
 
 CommandSyntax& CommandSyntax::option(std::string_view name, std::optional<std::string>& value,
                                      std::string_view help) {
-  return declared(app_->add_option(std::string(name), value, std::string(help)));
+  return refused_if_empty(app_->add_option(std::string(name), value, std::string(help)));
 }
 
 CommandSyntax& CommandSyntax::option(std::string_view name, std::vector<std::string>& values,

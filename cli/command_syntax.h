@@ -35,6 +35,7 @@ class CommandSyntax {
   // the order of the calls. A value is set by parse(), and keeps what it has if nothing is given;
   // it must live until then.
   CommandSyntax& flag(std::string_view name, bool& value, std::string_view help);
+  // An empty value is refused.
   CommandSyntax& option(std::string_view name, std::string& value, std::string_view help);
   CommandSyntax& option(std::string_view name, unsigned& value, std::string_view help);
   CommandSyntax& option(std::string_view name, double& value, std::string_view help);
@@ -57,6 +58,7 @@ class CommandSyntax {
 
   // Of the option or word before. REQUIRES: there is one.
   CommandSyntax& required();
+  CommandSyntax& may_be_empty();               // REQUIRES: it is a text
   CommandSyntax& type(std::string_view name);  // how the help calls its value
   CommandSyntax& range(int first, int last);
   CommandSyntax& one_of(const std::vector<std::string>& texts);
@@ -85,6 +87,7 @@ class CommandSyntax {
  private:
   CommandSyntax(CLI::App& app, CommandSyntax& root) : app_(&app), root_(&root) {}
   CommandSyntax& declared(CLI::Option* option);
+  CommandSyntax& refused_if_empty(CLI::Option* option);
 
   std::shared_ptr<CLI::App> own_;  // of the whole command line only
   CLI::App* app_;

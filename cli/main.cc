@@ -28,7 +28,7 @@ namespace {
 
 // Digits, perhaps a fraction, perhaps a blank, perhaps a unit: "4096", "64k", "1.5GiB", "4 KiB". No
 // sign, no exponent, no hexadecimal number. A fraction needs a unit.
-std::optional<uint64_t> read_size(const std::string& text) {
+std::optional<uint64_t> read_size(const std::string& text, bool* is_too_large) {
   static constexpr std::string_view kDigits = "0123456789", kUnits = "kmgtp";
   static constexpr uint64_t kSizeMax = std::numeric_limits<int64_t>::max();
   const size_t whole_end = std::min(text.find_first_not_of(kDigits), text.size());
@@ -52,12 +52,14 @@ std::optional<uint64_t> read_size(const std::string& text) {
   if (end != whole_end) {
     const double bytes = std::strtod(text.substr(0, end).c_str(), nullptr) *
                          static_cast<double>(uint64_t{1} << shift);
-    if (shift == 0 || !(bytes < 9.2e18)) return std::nullopt;
+    *is_too_large = shift != 0 && !(bytes < 9.2e18);
+    if (shift == 0 || *is_too_large) return std::nullopt;
     return static_cast<uint64_t>(bytes);
   }
   uint64_t number = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + whole_end, number);
-  if (parsed.ec != std::errc() || number > (kSizeMax >> shift)) return std::nullopt;
+  *is_too_large = parsed.ec != std::errc() || number > (kSizeMax >> shift);
+  if (*is_too_large) return std::nullopt;
   return number << shift;
 }
 
@@ -108,7 +110,10 @@ int finish_output(int status) {
 }  // namespace
 
 Result<uint64_t> parse_size(const std::string& text) {
-  if (const std::optional<uint64_t> size = read_size(text)) return *size;
+  bool is_too_large = false;
+  if (const std::optional<uint64_t> size = read_size(text, &is_too_large)) return *size;
+  if (is_too_large)
+    return Error{EINVAL, "'" + text + "' is more bytes than there are addresses: name fewer"};
   return Error{EINVAL,
                "'" + text + "' is no size: write a number with k, M, G or T, as in 64k or 1.5G"};
 }

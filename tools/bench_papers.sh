@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 table=bench/papers/table.py
 export PYTHONDONTWRITEBYTECODE=1
 list_rows "$table" "$@"
-tools/install_packages.sh build bench engines
+tools/install_packages.sh build bench engines kraken
 [[ " $* " != *" --profile "* ]] || command -v perf >/dev/null || tools/install_packages.sh profile
 need_root bench-papers "make a device, limit memory and switch on swap" FAST_MIB,BENCH_DIR "$@"
 make --no-print-directory build

@@ -1,6 +1,6 @@
 #!/bin/bash
-# install_packages.sh GROUP… : installs what is missing; build, test, redis, engines, bench,
-# profile, demo, docs, qemu, programs, mpi, clean-root, rivals-LIBRARY (Debian 12).
+# install_packages.sh GROUP… : installs what is missing; build, test, redis, engines, kraken,
+# bench, profile, demo, docs, qemu, programs, mpi, clean-root, rivals-LIBRARY (Debian 12).
 # Asks apt only when something is missing; then it needs root or sudo.
 set -euo pipefail
 
@@ -22,6 +22,7 @@ packages_of() {
     packages_of redis
     echo openssl openssh-server iproute2 ceph-mon ceph-osd ceph-common
     ;;
+  kraken) echo kraken2 ;;
   bench) echo util-linux e2fsprogs mount gnuplot-nox libhiredis-dev ;;
   profile) echo linux-perf ;;
   demo) echo util-linux ;;
@@ -45,8 +46,8 @@ packages_of() {
   rivals-adios2) echo python3-pip ;;
   *)
     echo "install_packages.sh: '$1' is no group:" \
-      "build, test, redis, engines, bench, profile, demo, docs, qemu, programs, mpi, clean-root," \
-      "rivals-LIBRARY" >&2
+      "build, test, redis, engines, kraken, bench, profile, demo, docs, qemu, programs, mpi," \
+      "clean-root, rivals-LIBRARY" >&2
     return 2
     ;;
   esac
@@ -77,8 +78,8 @@ run_apt() {
 missing=()
 wanted=()
 if (($# == 0)); then
-  echo "usage: install_packages.sh GROUP…, of build, test, redis, engines, bench, profile, demo," \
-    "docs, qemu, programs, mpi, clean-root, rivals-LIBRARY" >&2
+  echo "usage: install_packages.sh GROUP…, of build, test, redis, engines, kraken, bench," \
+    "profile, demo, docs, qemu, programs, mpi, clean-root, rivals-LIBRARY" >&2
   exit 2
 fi
 for group in "$@"; do

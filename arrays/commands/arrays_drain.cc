@@ -40,7 +40,7 @@ Status drain_arrays(const DrainCommand& command) {
   options.may_remove = command.may_remove;
   if (!command.rate.empty()) {
     const auto rate = parse_size(command.rate);
-    if (!rate) return rate.error();
+    if (!rate) return Error{EINVAL, "--rate: " + rate.message()};
     if (rate.value() == 0)
       return Error{EINVAL, "--rate 0: give the bytes of a second, or leave it out"};
     options.bytes_per_second = rate.value();

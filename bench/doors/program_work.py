@@ -78,6 +78,11 @@ rm file*""", "git cat-file --batch --batch-all-objects | md5sum",
     Program("memmap", "np.load(mmap_mode='r'): sums, random rows, a column", 4, """
 "$PYTHON" "$PROGRAMS/numpy_memmap.py" save array.npy""",
             'exec "$PYTHON" "$PROGRAMS/numpy_memmap.py" load array.npy', "array.npy"),
+    Program("safetensors", "safetensors, safe_open: 24 tokens through 4 of 32 experts a layer", 12,
+            """
+"$PYTHON" "$PROGRAMS/safetensors_experts.py" build model.safetensors""",
+            'exec "$PYTHON" "$PROGRAMS/safetensors_experts.py" run model.safetensors',
+            "model.safetensors"),
 ]
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 FAST, DISK, FAR = "fast", "disk", "far"  # a device in memory; a disk; a server's memory
 CEPH = "{ceph}"  # among a point's options: the URI of an image that is not there
 # Who runs it: `outcore bench`; a program of bench/static, by occ++ and by the plain compiler, whose
-# points are budgets in percent of its data; the programs of bench/rivals.
-BENCH, STATIC, RIVALS = "bench", "static", "rivals"
+# points are budgets in percent of its data; the programs of bench/rivals; both, of the same reads.
+BENCH, STATIC, RIVALS, KRAKEN = "bench", "static", "rivals", "kraken2"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """experiments: what the papers measured, as commands that fit a small machine."""
 
-from experiment import (CEPH, DI, DISK, DLM, FAR, HUGE_PAGES, LARGE_PAGES, MIB, NVMALLOC, PARTS,
-                        UMAP, Experiment, Point, pairs, points, shares, with_paper)
+from experiment import (CEPH, DI, DISK, DLM, FAR, HUGE_PAGES, KRAKEN, LARGE_PAGES, MIB, NVMALLOC,
+                        PARTS, UMAP, Experiment, Point, pairs, points, shares, with_paper)
 from s3d import S3D
 from settings import SETTINGS
 from static_programs import STATIC_PROGRAMS
@@ -94,6 +94,13 @@ _COMMANDS = (
         "The rate of each beside Outcore's as it is. The rivals are told as much: the top level is "
         "locked by mlock, and each page of a list gets MADV_WILLNEED.",
         rivals=("mmap-random",), beside=("outcore", "as it is")),
+    Experiment(
+        "kmers-kraken2", DI, "The same reads, told by kraken2", "section 4.1", "kmers",
+        "--size 64M --budget 16M --threads 4 --reads 2000", "", (Point("", ()),),
+        "no figure: LMAT's answers are compared in its own paper", 0, (),
+        "Genomes, taxonomy and reads as files (`--export FOLDER`), of which kraken2 makes a "
+        "database of its own, with each 20-mer for itself. Its table has 32 bits a k-mer, and may "
+        "confuse two.", rivals=(), shows="figures", by=KRAKEN, repeats=1),
     Experiment(
         "bfs-semi", DI, "Breadth-first search, edges in a file", "figure 10", "bfs",
         "--scale 19 --budget 64M", "threads", points("--threads", 4, 32),

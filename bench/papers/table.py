@@ -13,12 +13,14 @@ import sys
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import bench_command  # noqa: E402
+import kraken  # noqa: E402
 import processor_time  # noqa: E402
 import static_programs  # noqa: E402
 import table_options  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from engines import Engines  # noqa: E402
-from experiment import BENCH, CEPH, FAR, FAST, RIVALS, STATIC, is_ours, options_of  # noqa: E402
+from experiment import (BENCH, CEPH, FAR, FAST, KRAKEN, RIVALS, STATIC,  # noqa: E402
+                        is_ours, options_of)
 from experiments import EXPERIMENTS  # noqa: E402
 from s3d import S3dRuns  # noqa: E402
 from sections import print_section, section_of  # noqa: E402
@@ -72,6 +74,8 @@ def measure(options, engines, s3d, experiment, see):
                 try:
                     if is_s3d:
                         lines = s3d.line(experiment, point, column, turn)
+                    elif experiment.by == KRAKEN:
+                        lines = kraken.lines_of(options, experiment)
                     elif experiment.by == STATIC:
                         lines = run_static(options, engines, experiment, point, column)
                     else:

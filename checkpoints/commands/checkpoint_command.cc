@@ -96,7 +96,7 @@ int prune(const Words& words) {
 int go_back(const Words& words) { return done(words, roll_back(words.uri(), words.name)); }
 
 int verify(const Words& words) {
-  const std::string note = find_torn_end(words.uri());  // before the pool is opened
+  const std::string note = find_torn_end(words.uri());
   const auto damaged = verify_checkpoints(words.uri());
   if (!damaged) return refuse(words, damaged.error());
   if (words.is_json) {
@@ -174,6 +174,7 @@ void add_changes(CommandSyntax& parent, const std::shared_ptr<Words>& words) {
   add(parent, "make", "hold what the pool's stores have, under a name", words, make)
       .word("NAME", words->name, "of the checkpoint")
       .option("--comment", words->comment, "kept with it")
+      .may_be_empty()
       .footer("Example:\n  outcore checkpoint make /data/run before-analysis");
   add(parent, "rm", "remove checkpoints, all or none", words, remove)
       .word("NAME", words->names, "of checkpoints")

@@ -76,6 +76,10 @@ class Disk {
   // For readers of commits, in any process. Holds the commit, shared with others: no writer frees
   // its blocks before unhold(). -EAGAIN: a writer is just about to free them.
   virtual int hold(uint32_t commit) = 0;
+  // From now on hold() succeeds, and holds nothing, where nobody has opened the pool to write: in a
+  // copy. has_got_writer(): somebody has since, and may have freed what was "held".
+  virtual void tolerate_copies() {}
+  virtual bool has_got_writer() { return false; }
   virtual void unhold(uint32_t commit) = 0;
   // Claims the commit if nobody else holds it; then nobody can hold it before unclaim(). False:
   // somebody holds it.

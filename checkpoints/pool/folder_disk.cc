@@ -69,6 +69,7 @@ Status FolderDisk::open_folder(const std::string& path, bool may_create) {
     return base::system_error(error, "open the folder " + path_,
                               error == ENOENT    ? "check the path, or create it first"
                               : error == ENOTDIR ? "it is a file: name a folder"
+                              : error == EACCES  ? "get permission to read it"
                                                  : "");
   }
   identity_ = std::to_string(about.st_dev) + ":" + std::to_string(about.st_ino);
@@ -97,7 +98,10 @@ Result<std::unique_ptr<File>> FolderDisk::open(const std::string& file, Mode mod
       [&] { return os::above_standard(::openat(folder_fd_, file.c_str(), flags, 0666)); });
   const std::string path = path_ + "/" + file;
   if (fd < 0)
-    return base::system_error(fd, "open " + path, fd == -EACCES ? "get permission for it" : "");
+    return base::system_error(fd, "open " + path,
+                              fd == -EACCES   ? "get permission for it"
+                              : fd == -ENOENT ? "a file of the pool is missing: restore a copy"
+                                              : "");
   if (is_heap) return make_heap(fd, mode != Mode::kRead, path);
   return std::unique_ptr<File>(new PlainFile(fd));
 }

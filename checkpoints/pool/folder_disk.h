@@ -30,6 +30,8 @@ class FolderDisk : public Disk {
   Status lock_writer() override;
   bool is_of_this_process() const override;
   int hold(uint32_t commit) override;
+  void tolerate_copies() override { tolerates_copies_ = true; }
+  bool has_got_writer() override;
   void unhold(uint32_t commit) override;
   bool claim(uint32_t commit) override;
   void unclaim(uint32_t commit) override;
@@ -54,6 +56,7 @@ class FolderDisk : public Disk {
   int folder_fd_ = -1;
   int lock_fd_ = -1;
   int readers_fd_ = -1;
+  bool tolerates_copies_ = false, is_unheld_ = false;
   uint32_t generation_ = 0;  // of the process that has the locks (os::process_generation())
 };
 

@@ -102,13 +102,20 @@ int FolderDisk::lock_byte(int type, uint32_t commit) {
 }
 
 int FolderDisk::hold(uint32_t commit) {
-  if (const int error = open_readers(false); error != 0) return error;
-  return lock_byte(F_RDLCK, commit);
+  const int error = open_readers(false);
+  if (error == -ENOENT && tolerates_copies_) {
+    is_unheld_ = true;
+    return 0;
+  }
+  return error != 0 ? error : lock_byte(F_RDLCK, commit);
 }
 
 void FolderDisk::unhold(uint32_t commit) {
-  if (is_of_this_process()) lock_byte(F_UNLCK, commit);
+  if (readers_fd_ >= 0 && is_of_this_process()) lock_byte(F_UNLCK, commit);
 }
+
+// Who opens the pool to write makes the file of readers.
+bool FolderDisk::has_got_writer() { return is_unheld_ && open_readers(false) != -ENOENT; }
 
 bool FolderDisk::claim(uint32_t commit) { return lock_byte(F_WRLCK, commit) == 0; }
 

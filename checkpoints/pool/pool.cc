@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "checkpoints/pool/verify.h"
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
@@ -40,47 +41,26 @@ int write_end_again(File& file, const Loaded& loaded) {
   return file.size_bytes() > loaded.end ? file.write(loaded.end, none) : 0;
 }
 
-// Whether the data file is long enough for the state. Only reading tells whether its bytes are
-// right.
-bool has_all_blocks(const State& state, uint64_t data_bytes) {
-  bool has_all = true;
-  for (const auto& [id, object] : state.objects)
-    object.map->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
-      has_all = has_all && (uint64_t{entry.block} + 1) * state.chunk_bytes <= data_bytes;
-    });
-  return has_all;
-}
-
-// Explains the damage, and what can still be read.
-Error explain(Disk& disk, const Error& damage) {
-  std::string names;
-  const auto data = disk.open(kData, Disk::Mode::kRead, true);
-  const uint64_t data_bytes = data ? data.value()->size_bytes() : 0;
-  const auto numbers = list_journals(disk);
-  std::set<std::string> seen;
-  for (size_t i = numbers ? numbers->size() : 0; i-- > 0;) {
-    const auto loaded = load_journal(disk, numbers.value()[i]);
-    if (!loaded || !loaded->has_base) continue;
-    for (const Checkpoint& checkpoint : loaded->state.checkpoints) {
-      if (!seen.insert(checkpoint.name).second) continue;
-      const auto state = load_commit(disk, checkpoint.number);
-      if (state && has_all_blocks(state.value(), data_bytes))
-        names += (names.empty() ? "'" : ", '") + checkpoint.name + "'";
-    }
-    break;
-  }
-  return {damage.code, "open " + disk.name() + ": " + damage.message +
-                           (names.empty() ? ": no checkpoint can be read: restore a copy"
-                                          : ": still readable are the checkpoints " + names +
-                                                ": export them, or restore a copy")};
-}
-
 }  // namespace
 
+Status check_object_name(const std::string& name, const std::string& attempted) {
+  if (!name.empty() && name.size() <= kNameBytesMax && name.find('\0') == std::string::npos)
+    return {};
+  return Error{EINVAL, attempted + ": a name has 1 to " + std::to_string(kNameBytesMax) +
+                           " bytes, none of them zero"};
+}
+
 Result<std::shared_ptr<Pool>> Pool::open(std::shared_ptr<Disk> disk, const PoolOptions& options) {
-  if (Status s = disk->lock_writer(); !s) return s.error();
   std::shared_ptr<Pool> pool(new Pool(disk));
   pool->delta_bytes_min_ = options.delta_bytes_min;
+  // The lock is a file, too, which has no business in a folder that is no pool.
+  const auto has_none = [&] {
+    const auto there = list_journals(*disk);
+    return there && there->empty();
+  };
+  if (has_none())
+    if (Status s = pool->can_found(options); !s && has_none()) return s.error();
+  if (Status s = disk->lock_writer(); !s) return s.error();
   const auto numbers = list_journals(*disk);
   if (!numbers) return numbers.error();
   Status status = numbers->empty() ? pool->found(options) : pool->load(options, numbers.value());
@@ -92,12 +72,11 @@ Result<std::shared_ptr<Pool>> Pool::open(std::shared_ptr<Disk> disk, const PoolO
   return pool;
 }
 
-Status Pool::found(const PoolOptions& options) {
+Status Pool::can_found(const PoolOptions& options) const {
   const std::string attempted = "open " + folder_;
   const auto names = disk_->list();
   if (!names) return names.error();
-  const bool has_data = std::count(names->begin(), names->end(), kData) > 0;
-  if (has_data) {
+  if (std::count(names->begin(), names->end(), kData) > 0) {
     auto data = disk_->open(kData, Disk::Mode::kRead, true);
     if (!data) return data.error();
     if (data.value()->size_bytes() > 0)
@@ -109,9 +88,19 @@ Status Pool::found(const PoolOptions& options) {
     if (name != kData && name != "lock" && name != "readers" && name != kUnfinishedJournal)
       return Error{EINVAL, attempted + ": it is no pool and not empty ('" + name +
                                "'): name a new or an empty folder"};
+  return check_chunk(options.chunk_bytes == 0 ? kChunkBytesDefault : options.chunk_bytes,
+                     attempted);
+}
+
+// REQUIRES: the lock of the writer.
+Status Pool::found(const PoolOptions& options) {
+  const std::string attempted = "open " + folder_;
+  if (Status s = can_found(options); !s) return s;  // somebody may have made one meanwhile
+  const auto names = disk_->list();
+  if (!names) return names.error();
+  const bool has_data = std::count(names->begin(), names->end(), kData) > 0;
   State state;
   state.chunk_bytes = options.chunk_bytes == 0 ? kChunkBytesDefault : options.chunk_bytes;
-  if (Status s = check_chunk(state.chunk_bytes, attempted); !s) return s;
   if (::getrandom(&state.pool_id, sizeof state.pool_id, 0) != sizeof state.pool_id)
     return base::system_error(errno, attempted + ": ask for a random number");
   pool_id_ = state.pool_id;
@@ -166,7 +155,7 @@ Status Pool::load(const PoolOptions& options, const std::vector<uint32_t>& numbe
   if (!loaded) return loaded.error();
   if (loaded->damage && loaded->is_continued)
     loaded->damage = Error{EIO, journal_name(numbers.back() + 1) + " is missing"};
-  if (!loaded->damage) return explain(*disk_, loaded->damage.error());
+  if (!loaded->damage) return explain_damage(*disk_, loaded->damage.error());
   if (Status s = check_chunk(loaded->state.chunk_bytes, attempted); !s) return s;
   if (options.chunk_bytes != 0 && options.chunk_bytes != loaded->state.chunk_bytes)
     return Error{EINVAL, attempted + ": it has chunks of " +
@@ -217,7 +206,9 @@ Status Pool::adopt(Loaded& loaded) {
 }
 
 Status Pool::adopt_blocks(const State& state) {
-  const auto wrong = [this](const std::string& what) { return explain(*disk_, Error{EIO, what}); };
+  const auto wrong = [this](const std::string& what) {
+    return explain_damage(*disk_, Error{EIO, what});
+  };
   uint32_t bad_block = 0;
   for (const auto& [id, object] : state.objects)
     object.map->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
@@ -274,9 +265,7 @@ std::shared_ptr<Object> Pool::find(const std::string& name) const {
 Result<std::shared_ptr<Object>> Pool::create(const std::string& name, uint64_t size_bytes) {
   const std::string attempted = "make the object '" + name + "' in " + folder_;
   const std::lock_guard guard(mutex_);
-  if (name.empty() || name.size() > kNameBytesMax || name.find('\0') != std::string::npos)
-    return Error{EINVAL, attempted + ": a name has 1 to " + std::to_string(kNameBytesMax) +
-                             " bytes, none of them zero"};
+  if (Status s = check_object_name(name, attempted); !s) return s.error();
   for (const auto& [id, object] : objects_)
     if (object->name() == name)
       return Error{EEXIST, attempted + ": it exists: open it, or remove it first"};
@@ -320,6 +309,42 @@ Status Pool::can_commit() const {
 uint32_t Pool::last_commit() const {
   const std::lock_guard guard(mutex_);
   return last_commit_;
+}
+
+Usage Pool::usage() const {
+  const std::lock_guard guard(mutex_);
+  Usage usage;
+  usage.chunk_bytes = chunk_bytes_;
+  usage.file_bytes = heap_->capacity() * chunk_bytes_;
+  const uint64_t used_bytes = heap_->used_count() * chunk_bytes_;
+  uint64_t live_count = 0;
+  for (const auto& [id, object] : objects_) {
+    object->map_->for_each(0, UINT64_MAX, [&](uint64_t, Entry) { ++live_count; });
+    usage.map_bytes += object->map_->memory_bytes();
+  }
+  usage.live_bytes = live_count * chunk_bytes_;
+  usage.held_bytes = used_bytes - std::min(used_bytes, usage.live_bytes);
+  usage.free_bytes = usage.file_bytes - std::min(usage.file_bytes, used_bytes + chunk_bytes_);
+  return usage;
+}
+
+// Checks that every block of a map is in use exactly once, and that blocks and graves add up.
+bool Pool::is_valid() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<bool> seen(heap_->capacity());
+  bool is_right = heap_->is_valid();
+  uint64_t live_count = 0;
+  const auto see = [&](uint32_t block) {
+    is_right = is_right && block < seen.size() && !seen[block] && heap_->is_used(block);
+    if (block < seen.size()) seen[block] = true;
+  };
+  for (const auto& [id, object] : objects_)
+    object->map_->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
+      see(entry.block);
+      ++live_count;
+    });
+  for (const Grave& grave : heap_->kept()) see(grave.block);
+  return is_right && live_count + heap_->kept_count() <= heap_->used_count();
 }
 
 }  // namespace outcore::versioned

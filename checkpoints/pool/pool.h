@@ -36,6 +36,9 @@ inline constexpr uint32_t kChunkBytesDefault = 4096;
 inline constexpr size_t kCheckpointsMax = 100'000;
 inline constexpr size_t kObjectsMax = 10'000;
 
+// Success, or EINVAL: no object can have this name.
+Status check_object_name(const std::string& name, const std::string& attempted);
+
 struct PoolOptions {
   bool may_create = false;
   uint32_t chunk_bytes = 0;  // 0: the pool's own; for a new pool kChunkBytesDefault
@@ -80,16 +83,9 @@ struct Usage {
   uint64_t map_bytes = 0;  // memory that the maps take
 };
 
-// A chunk whose bytes are not those that were written, as verify() found.
-struct BadChunk {
-  std::string object;
-  std::string checkpoint;  // empty: in the last commit
-  uint64_t chunk = 0;
-  std::string why;
-};
-
 class Pool {
  public:
+  // What is no pool stays as it was, unless one may be made of it.
   // Errors: EBUSY (another writer has the pool; the message says who), EINVAL (no pool, another
   // chunk size, or a newer format), EIO (damage: the message has the file, the offset, and which
   // checkpoints can still be read).
@@ -149,11 +145,6 @@ class Pool {
   // Opens the checkpoint, or the last commit (an empty name), for reading while others write.
   Result<std::shared_ptr<Snapshot>> open_at(const std::string& name);
 
-  // Reads every chunk that a checkpoint or the last commit refers to, each block once, and returns
-  // at most `bad_max` bad ones. Errors: those that keep it from reading.
-  Result<std::vector<BadChunk>> verify(size_t bad_max = 1000);
-  // The same of one checkpoint.
-  Result<std::vector<BadChunk>> verify_checkpoint(const std::string& name, size_t bad_max);
   Usage usage() const;
   uint32_t chunk_bytes() const { return chunk_bytes_; }
   uint32_t last_commit() const;
@@ -177,6 +168,7 @@ class Pool {
   };
 
   explicit Pool(std::shared_ptr<Disk> disk) : disk_(std::move(disk)), folder_(disk_->name()) {}
+  Status can_found(const PoolOptions& options) const;
   Status found(const PoolOptions& options);
   Status load(const PoolOptions& options, const std::vector<uint32_t>& numbers);
   Status adopt(Loaded& loaded);

@@ -1,11 +1,17 @@
-// How a pool is verified: every block that a checkpoint or the last commit needs is read once.
+#include "checkpoints/pool/verify.h"
+
 #include <algorithm>
 #include <cerrno>
+#include <map>
+#include <set>
 #include <unordered_map>
 
-#include "checkpoints/pool/pool.h"
+#include "checkpoints/pool/mapped_array.h"
+#include "checkpoints/pool/snapshot.h"
+#include "checkpoints/pool/state.h"
 #include "core/base/assert.h"
 #include "core/base/error.h"
+#include "core/os/wait.h"
 
 namespace outcore::versioned {
 namespace {
@@ -91,67 +97,153 @@ class Verification {
   std::vector<BadChunk> bad_;
 };
 
+using Objects = std::map<uint32_t, StateObject>;
+
+// Whether the data file is long enough for the state. Only reading tells whether its bytes are
+// right.
+bool has_all_blocks(const Objects& objects, uint64_t chunk_bytes, uint64_t data_bytes) {
+  bool has_all = true;
+  for (const auto& [id, object] : objects)
+    object.map->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
+      has_all = has_all && (uint64_t{entry.block} + 1) * chunk_bytes <= data_bytes;
+    });
+  return has_all;
+}
+
+// A block that two chunks have; 0, which no chunk has: none.
+uint32_t find_double(const Objects& objects) {
+  std::vector<bool> seen;
+  uint32_t found = 0;
+  for (const auto& [id, object] : objects)
+    object.map->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
+      if (seen.size() <= entry.block)
+        seen.resize(std::max<size_t>(entry.block + 1, seen.size() * 2));
+      if (seen[entry.block]) found = entry.block;
+      seen[entry.block] = true;
+    });
+  return found;
+}
+
+Error no_journal(Disk& disk) {
+  const auto data = disk.open("data", Disk::Mode::kRead, true);
+  if (data && data.value()->size_bytes() > 0)
+    return {EIO, "verify " + disk.name() + ": its journals are missing: restore a copy"};
+  return {EINVAL, "verify " + disk.name() + ": it has no journal: name the folder of a pool"};
+}
+
+// The checkpoints as the newest journal has them, which can be read to its end. Its writer may be
+// replacing journals just now, so one that looks damaged is read again.
+Result<std::vector<Checkpoint>> newest_checkpoints(Disk& disk) {
+  constexpr int kReadingsMax = 5;
+  constexpr uint64_t kPauseNs = 1'000'000;
+  Error last;
+  for (int look = 0; look < kReadingsMax; ++look) {
+    const auto numbers = list_journals(disk);
+    if (!numbers) return numbers.error();
+    if (numbers->empty()) return no_journal(disk);
+    auto loaded = load_journal(disk, numbers->back());
+    if (!loaded && loaded.code() != EIO && loaded.code() != ENOENT) return loaded.error();
+    if (!loaded)
+      last = loaded.error();
+    else if (!loaded->damage)
+      last = loaded->damage.error();
+    else if (loaded->is_continued)
+      last = {EIO, journal_name(numbers->back() + 1) + " is missing"};
+    else
+      return std::move(loaded->state.checkpoints);
+    os::pause(kPauseNs);
+  }
+  return last.code == EIO ? explain_damage(disk, last) : last;
+}
+
+// The checkpoint, held; nullptr: it has been removed meanwhile. One that is there is the same as
+// before, whatever its name is by now.
+Result<std::shared_ptr<Snapshot>> open_unless_removed(const std::shared_ptr<Disk>& disk,
+                                                      uint32_t number) {
+  constexpr int kTriesMax = 1000;
+  constexpr uint64_t kPauseNs = 1'000'000;  // a removal takes as long as the disk needs to sync
+  Error last;
+  for (int look = 0; look < kTriesMax; ++look) {
+    auto snapshot = Snapshot::open_commit(disk, number);
+    // Whoever removed it before it was held has recorded that before.
+    const auto there = newest_checkpoints(*disk);
+    if (!there) return there.error();
+    const auto is_it = [&](const Checkpoint& c) { return c.number == number; };
+    if (std::ranges::none_of(there.value(), is_it)) return std::shared_ptr<Snapshot>();
+    if (snapshot) return snapshot;
+    last = snapshot.error();
+    if (last.code != EBUSY) break;
+    os::pause(kPauseNs);
+  }
+  return Error{last.code, "verify " + disk->name() + ": " + last.message};
+}
+
+// What was found, unless a copy without locks has got a writer meanwhile: then nobody knows.
+Result<PoolCheck> told(Disk& disk, std::vector<BadChunk>& bad, uint32_t chunk_bytes) {
+  if (disk.has_got_writer())
+    return Error{EBUSY, "verify " + disk.name() +
+                            ": somebody has opened it to write meanwhile: verify it again"};
+  return PoolCheck{std::move(bad), chunk_bytes};
+}
+
 }  // namespace
 
-Result<std::vector<BadChunk>> Pool::verify(size_t bad_max) {
-  std::vector<std::string> names = {""};
-  for (const CheckpointInfo& checkpoint : checkpoints()) names.push_back(checkpoint.about.name);
-  Verification verification(bad_max);
-  if (!verification.open()) return base::system_error(ENOMEM, "verify " + folder_);
-  for (const std::string& name : names) {
-    const auto snapshot = open_at(name);
-    const auto has_name = [&](const CheckpointInfo& c) { return c.about.name == name; };
-    if (!snapshot && !name.empty() && std::ranges::none_of(checkpoints(), has_name))
-      continue;  // removed meanwhile
-    if (!snapshot) return Error{snapshot.code(), "verify " + folder_ + ": " + snapshot.message()};
-    verification.look_through(*snapshot.value(), name);
+Error explain_damage(Disk& disk, const Error& damage) {
+  std::string names;
+  const auto data = disk.open("data", Disk::Mode::kRead, true);
+  const uint64_t data_bytes = data ? data.value()->size_bytes() : 0;
+  const auto numbers = list_journals(disk);
+  std::set<std::string> seen;
+  for (size_t i = numbers ? numbers->size() : 0; i-- > 0;) {
+    const auto loaded = load_journal(disk, numbers.value()[i]);
+    if (!loaded || !loaded->has_base) continue;
+    for (const Checkpoint& checkpoint : loaded->state.checkpoints) {
+      if (!seen.insert(checkpoint.name).second) continue;
+      const auto state = load_commit(disk, checkpoint.number);
+      if (state && has_all_blocks(state->objects, state->chunk_bytes, data_bytes))
+        names += (names.empty() ? "'" : ", '") + checkpoint.name + "'";
+    }
+    break;
   }
-  return std::move(verification.bad());
+  return {damage.code, "open " + disk.name() + ": " + damage.message +
+                           (names.empty() ? ": no checkpoint can be read: restore a copy"
+                                          : ": still readable are the checkpoints " + names +
+                                                ": export them, or restore a copy")};
 }
 
-Result<std::vector<BadChunk>> Pool::verify_checkpoint(const std::string& name, size_t bad_max) {
+Result<PoolCheck> verify_pool(const std::shared_ptr<Disk>& disk, size_t bad_max) {
+  disk->tolerate_copies();
+  if (const auto there = newest_checkpoints(*disk); !there) return there.error();
   Verification verification(bad_max);
-  if (!verification.open()) return base::system_error(ENOMEM, "verify " + folder_);
-  const auto snapshot = open_at(name);
+  if (!verification.open()) return base::system_error(ENOMEM, "verify " + disk->name());
+  auto last = Snapshot::open(disk, "");
+  if (!last) return Error{last.code(), "verify " + disk->name() + ": " + last.message()};
+  const uint32_t chunk_bytes = last.value()->chunk_bytes();
+  const Objects& objects = last.value()->objects();
+  if (!has_all_blocks(objects, chunk_bytes, last.value()->data().size_bytes()))
+    return explain_damage(*disk, Error{EIO, "data was cut short: the last commit needs more"});
+  if (const uint32_t block = find_double(objects); block != 0)
+    return explain_damage(*disk, Error{EIO, "its last journal is damaged: block " +
+                                                std::to_string(block) + " is used twice"});
+  verification.look_through(*last.value(), "");
+  const std::vector<Checkpoint> checkpoints = last.value()->checkpoints();
+  last.value().reset();  // or its writer could free nothing meanwhile
+  for (const Checkpoint& checkpoint : checkpoints) {
+    const auto snapshot = open_unless_removed(disk, checkpoint.number);
+    if (!snapshot) return snapshot.error();
+    if (snapshot.value() != nullptr) verification.look_through(*snapshot.value(), checkpoint.name);
+  }
+  return told(*disk, verification.bad(), chunk_bytes);
+}
+
+Result<PoolCheck> verify_checkpoint(const std::shared_ptr<Disk>& disk, const std::string& name,
+                                    size_t bad_max) {
+  Verification verification(bad_max);
+  if (!verification.open()) return base::system_error(ENOMEM, "verify " + disk->name());
+  const auto snapshot = Snapshot::open(disk, name);
   if (!snapshot) return snapshot.error();
   verification.look_through(*snapshot.value(), name);
-  return std::move(verification.bad());
-}
-
-Usage Pool::usage() const {
-  const std::lock_guard guard(mutex_);
-  Usage usage;
-  usage.chunk_bytes = chunk_bytes_;
-  usage.file_bytes = heap_->capacity() * chunk_bytes_;
-  const uint64_t used_bytes = heap_->used_count() * chunk_bytes_;
-  uint64_t live_count = 0;
-  for (const auto& [id, object] : objects_) {
-    object->map_->for_each(0, UINT64_MAX, [&](uint64_t, Entry) { ++live_count; });
-    usage.map_bytes += object->map_->memory_bytes();
-  }
-  usage.live_bytes = live_count * chunk_bytes_;
-  usage.held_bytes = used_bytes - std::min(used_bytes, usage.live_bytes);
-  usage.free_bytes = usage.file_bytes - std::min(usage.file_bytes, used_bytes + chunk_bytes_);
-  return usage;
-}
-
-// Checks that every block of a map is in use exactly once, and that blocks and graves add up.
-bool Pool::is_valid() const {
-  const std::lock_guard guard(mutex_);
-  std::vector<bool> seen(heap_->capacity());
-  bool is_right = heap_->is_valid();
-  uint64_t live_count = 0;
-  const auto see = [&](uint32_t block) {
-    is_right = is_right && block < seen.size() && !seen[block] && heap_->is_used(block);
-    if (block < seen.size()) seen[block] = true;
-  };
-  for (const auto& [id, object] : objects_)
-    object->map_->for_each(0, UINT64_MAX, [&](uint64_t, Entry entry) {
-      see(entry.block);
-      ++live_count;
-    });
-  for (const Grave& grave : heap_->kept()) see(grave.block);
-  return is_right && live_count + heap_->kept_count() <= heap_->used_count();
+  return told(*disk, verification.bad(), snapshot.value()->chunk_bytes());
 }
 
 }  // namespace outcore::versioned

@@ -6,6 +6,7 @@
 
 #include "checkpoints/pool/pool.h"
 #include "checkpoints/pool/state.h"
+#include "checkpoints/pool/verify.h"
 #include "checkpoints/store/snapshot_catalog.h"
 #include "checkpoints/store/versioned_disk.h"
 #include "checkpoints/store/versioned_pools.h"
@@ -53,15 +54,21 @@ Result<std::shared_ptr<Pool>> pool_of(const std::string& text) {
   return store::open_versioned_pool(options);
 }
 
+// To read beside whoever writes.
+Result<std::shared_ptr<versioned::Disk>> disk_of(const std::string& text) {
+  const auto uri = pool_uri(text);
+  if (!uri) return uri.error();
+  return VersionedDisk::open(uri->path, false, store::DirectMode::kAuto, {});
+}
+
 // The state that the newest journal contains. Its writer may be replacing journals just now, so a
 // journal that looks damaged is read again.
 Result<versioned::State> newest_state(const std::string& text) {
   constexpr int kAttempts = 20;
-  const auto uri = pool_uri(text);
-  if (!uri) return uri.error();
-  auto disk = VersionedDisk::open(uri->path, false, store::DirectMode::kAuto, {});
+  const auto disk = disk_of(text);
   if (!disk) return disk.error();
-  Error last{EINVAL, "look at " + uri->path + ": it has no journal: name the folder of a pool"};
+  const std::string path = disk.value()->name();
+  Error last{EINVAL, "look at " + path + ": it has no journal: name the folder of a pool"};
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto numbers = versioned::list_journals(*disk.value());
     if (!numbers) return numbers.error();
@@ -71,7 +78,7 @@ Result<versioned::State> newest_state(const std::string& text) {
       if (!loaded) {
         last = loaded.error();
       } else if (!loaded->damage) {
-        last = {EIO, "list the checkpoints of " + uri->path + ": " + loaded->damage.message() +
+        last = {EIO, "list the checkpoints of " + path + ": " + loaded->damage.message() +
                          ": `outcore checkpoint verify` tells what can still be read; or restore "
                          "a copy"};
         break;
@@ -234,11 +241,13 @@ Status roll_back(const std::string& uri, const std::string& name) {
   }
   const auto pool = pool_of(uri);
   if (!pool) return pool.error();
+  const auto disk = disk_of(uri);
+  if (!disk) return disk.error();
   // What it rolls back to takes the place of what may be whole.
-  const auto bad = pool.value()->verify_checkpoint(name, 1);
-  if (!bad) return bad.error();
-  if (bad->empty()) return pool.value()->roll_back(name);
-  const versioned::BadChunk& first = bad->front();
+  const auto found = versioned::verify_checkpoint(disk.value(), name, 1);
+  if (!found) return found.error();
+  if (found->bad.empty()) return pool.value()->roll_back(name);
+  const versioned::BadChunk& first = found->bad.front();
   return Error{EIO, "go back to the checkpoint '" + name + "' of " + uri + ": its object '" +
                         first.object + "' is damaged at byte " +
                         std::to_string(first.chunk * pool.value()->chunk_bytes()) +
@@ -285,30 +294,33 @@ Result<std::vector<DamagedChunk>> verify_checkpoints(const std::string& uri) {
     const auto catalog = to_read(uri);
     return catalog ? catalog->verify() : Result<std::vector<DamagedChunk>>(catalog.error());
   }
-  const auto pool = pool_of(uri);
-  if (!pool) return pool.error();
-  const auto found = pool.value()->verify(kDamagedMax);
+  const auto disk = disk_of(uri);
+  if (!disk) return disk.error();
+  const auto found = versioned::verify_pool(disk.value(), kDamagedMax);
   if (!found) return found.error();
   std::vector<DamagedChunk> damaged;
-  for (const versioned::BadChunk& bad : found.value())
-    damaged.push_back(
-        {bad.object, bad.checkpoint, bad.chunk * pool.value()->chunk_bytes(), bad.why});
+  for (const versioned::BadChunk& bad : found->bad)
+    damaged.push_back({bad.object, bad.checkpoint, bad.chunk * found->chunk_bytes, bad.why});
   return damaged;
 }
 
 // A loss of power leaves the same as somebody who cuts the file: the beginning of a record may
 // reach the disk before the size that the file has with it.
 std::string find_torn_end(const std::string& text) {
-  const auto uri = pool_uri(text);
-  if (!uri || is_of_snapshots(text)) return {};
-  auto disk = VersionedDisk::open(uri->path, false, store::DirectMode::kAuto, {});
+  if (is_of_snapshots(text)) return {};
+  const auto disk = disk_of(text);
   if (!disk) return {};
   const auto numbers = versioned::list_journals(*disk.value());
   if (!numbers || numbers->empty()) return {};
   const auto loaded = versioned::load_journal(*disk.value(), numbers->back());
   if (!loaded || !loaded->damage || !loaded->is_torn) return {};
-  return uri->path + "/" + versioned::journal_name(numbers->back()) + " ends early, at byte " +
-         std::to_string(loaded->end) +
+  // Somebody may be just writing that record: then it is whole, or others follow, soon.
+  constexpr uint64_t kPauseNs = 200'000'000;
+  os::pause(kPauseNs);
+  const auto later = versioned::load_journal(*disk.value(), numbers->back());
+  if (!later || !later->damage || !later->is_torn || later->end != loaded->end) return {};
+  return disk.value()->name() + "/" + versioned::journal_name(numbers->back()) +
+         " ends early, at byte " + std::to_string(loaded->end) +
          ", within a record: its writer was stopped, or the file was cut short; if a checkpoint is "
          "missing (`outcore checkpoint ls`), restore a copy";
 }

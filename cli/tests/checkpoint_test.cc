@@ -193,6 +193,45 @@ TEST_F(CheckpointCommand, NotesAJournalThatEndsWithinARecord) {
   EXPECT_NE(outcome.out.find("note: " + journal + " ends early, at byte "), std::string::npos)
       << outcome.out;
   EXPECT_NE(outcome.out.find("all that is there is as it was written"), std::string::npos);
+  // It has looked, and changed nothing.
+  EXPECT_EQ(checkpoint("verify " + pool()).out, outcome.out);
+  EXPECT_EQ(std::filesystem::file_size(journal), end - 8);
+}
+
+TEST_F(CheckpointCommand, VerifiesACopyAndBesideAWriterAndWritesNothing) {
+  ASSERT_EQ(put("first", "a").status, 0);
+  EXPECT_EQ(checkpoint("make " + pool() + " one").status, 0);
+  const std::string copy = path("copy");
+  std::filesystem::create_directory(copy);
+  for (const char* name : {"/data", "/journal.000001"})
+    std::filesystem::copy_file(pool() + name, copy + name);
+  const std::set<std::string> before = all_names();
+  EXPECT_EQ(checkpoint("verify " + copy).out, copy + ": all is as it was written\n");
+  EXPECT_EQ(all_names(), before);
+  for (const char* name : {"/data", "/journal.000001"})
+    EXPECT_EQ(outcome_of("cmp " + pool() + name + " " + copy + name).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(copy + "/lock"));
+  EXPECT_FALSE(std::filesystem::exists(copy + "/readers"));
+  const auto store = open_store("versioned:" + pool() + "?object=a", {.is_writable = true});
+  ASSERT_TRUE(store.ok()) << store.message();
+  EXPECT_EQ(checkpoint("verify " + pool()).out, pool() + ": all is as it was written\n");
+}
+
+TEST_F(CheckpointCommand, LeavesNothingInAFolderThatIsNoPool) {
+  const std::string empty = path("empty"), made = path("made");
+  std::filesystem::create_directory(empty);
+  for (const std::string words : {"make", "rm", "rollback", "mv", "verify", "ls"}) {
+    const bool is_of_all = words == "verify" || words == "ls";
+    const std::string names = words == "mv" ? " a b" : is_of_all ? "" : " a";
+    const Outcome refused = checkpoint(words + " " + empty + names);
+    EXPECT_EQ(refused.status, 1) << words;
+    EXPECT_EQ(refused.error_lines(), 1u) << refused.err;
+    EXPECT_TRUE(std::filesystem::is_empty(empty)) << words;
+  }
+  const Outcome nameless = run("store put " + path("first") + " 'versioned:" + made + "?object='");
+  EXPECT_EQ(nameless.status, 1);
+  EXPECT_EQ(nameless.error_lines(), 1u) << nameless.err;
+  EXPECT_FALSE(std::filesystem::exists(made));
 }
 
 TEST_F(CheckpointCommand, ReplacesAFileAsAWhole) {

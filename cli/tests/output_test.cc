@@ -269,12 +269,31 @@ TEST_F(Output, OfASizeIsTakenAsItIsPrinted) {
 
 TEST_F(Output, OfWhatIsNoSizeIsARefusal) {
   for (const char* size : {"0x100000", "1e6", "8q", "8kk", "8kiBB", "8i", ".5M", "8.k", "8.5",
-                           "+8k", " 8k", "8  k", "1,5M", "99999999999999999999", "9000P", "inf"}) {
+                           "+8k", " 8k", "8  k", "1,5M", "inf"}) {
     const Outcome outcome = run("bench generate words " + path("words") + " --size='" + size + "'");
     EXPECT_EQ(outcome.status, 2) << size;
     EXPECT_NE(outcome.err.find("is no size"), std::string::npos) << size << ": " << outcome.err;
   }
+  for (const char* size : {"99999999999999999999", "9000P", "9999999999.5P", "99999999999T"}) {
+    const Outcome outcome = run("bench generate words " + path("words") + " --size='" + size + "'");
+    EXPECT_EQ(outcome.status, 2) << size;
+    EXPECT_NE(outcome.err.find("more bytes than there are addresses"), std::string::npos)
+        << size << ": " << outcome.err;
+  }
   EXPECT_FALSE(std::filesystem::exists(path("words")));
+}
+
+// As of a variable that is not set: what it would mean is not what was meant.
+TEST_F(Output, OfAnEmptyValueIsARefusal) {
+  for (const char* words :
+       {"bench scan --budget ''", "bench random-io --store ''", "report run.json -o ''",
+        "arrays export run.oca a --to z.npy --slice ''", "run --json '' true",
+        "run --learn '' true", "export --metrics ''", "store ls ''"}) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.status, 2) << words;
+    EXPECT_EQ(outcome.error_lines(), 1u) << words << ": " << outcome.err;
+    EXPECT_NE(outcome.err.find("is empty"), std::string::npos) << words << ": " << outcome.err;
+  }
 }
 
 // -- info --

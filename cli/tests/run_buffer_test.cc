@@ -184,7 +184,7 @@ TEST_F(RunBuffer, WrongWordsAreToldInOneLine) {
     const char *words, *why;
     int status;
   } kWrong[] = {{"run --buffer a/b true", "a name has letters", 2},
-                {"run --buffer '' true", "--buffer is empty", 2},
+                {"run --buffer '' true", "--buffer: it is empty", 2},
                 {"buffers", "a command is missing", 2},
                 {"buffers resize x", "size", 2},
                 {"buffers resize x 1M", "the least is 4 MiB", 2},

@@ -89,6 +89,21 @@ TEST_F(RunStart, APipeThatNobodyWritesIsNotWaitedForWithoutAnEnd) {
   EXPECT_NE(hosts.err.find("1 is less than a host can give"), std::string::npos) << hosts.err;
 }
 
+TEST_F(RunStart, APipeThatNobodyReadsIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const Outcome outcome = run_lines(
+      "sh", "timeout 60 " + command_path() + " run --json " + path("pipe") + " -- sh -c 'exit 7'");
+  EXPECT_EQ(outcome.status, 7);
+  EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find("nobody reads from this pipe; name another place by --json"),
+            std::string::npos)
+      << outcome.err;
+  const Outcome read =
+      run_lines("bash", command_path() + " run --json >(cat >" + path("table") +
+                            ") -- true; wait $!; grep -c processes " + path("table"));
+  EXPECT_EQ(read.out, "1\n") << read.err;
+}
+
 TEST_F(RunStart, AReportOfAnotherKindIsToldWhatThereIs) {
   expect_refusal("--report r.txt", 2, "--report r.txt: name a file that ends in .json");
   expect_refusal("--report r.txt", 2, "in .html, for a page");

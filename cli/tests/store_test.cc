@@ -72,6 +72,29 @@ TEST_F(StoreCommand, FindsADifference) {
   EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
 }
 
+TEST_F(StoreCommand, SaysWhichKeyHasTheValueOfAnother) {
+  EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
+  servers_->ask(0, {"RENAME", "oc:{catalog}:a", "kept"});
+  servers_->ask(0, {"SET", "oc:{catalog}:a", "junk"});
+  for (const std::string& words : {"get " + uri("a") + " " + path("out"), "rm " + uri("a")}) {
+    const Outcome damaged = store(words);
+    EXPECT_EQ(damaged.status, 1) << words;
+    EXPECT_EQ(damaged.error_lines(), 1u) << damaged.err;
+    EXPECT_NE(damaged.err.find("a string has its key oc:{catalog}:a: rename or remove that key"),
+              std::string::npos)
+        << damaged.err;
+  }
+  servers_->ask(0, {"RENAME", "kept", "oc:{catalog}:a"});
+  servers_->ask(0, {"RENAME", "oc:{catalog}", "kept"});
+  servers_->ask(0, {"SET", "oc:{catalog}", "junk"});
+  const Outcome listed = store("ls " + uri("a"));
+  EXPECT_EQ(listed.status, 1);
+  EXPECT_NE(listed.err.find("a string has its key oc:{catalog}: rename"), std::string::npos)
+      << listed.err;
+  servers_->ask(0, {"RENAME", "kept", "oc:{catalog}"});
+  EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
+}
+
 TEST_F(StoreCommand, RemembersTheChecksumOfWhatWasPut) {
   EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
   EXPECT_NE(store("verify " + uri("a")).out.find("as when it was put"), std::string::npos);

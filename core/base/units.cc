@@ -42,7 +42,8 @@ Result<uint64_t> parse_bytes(std::string_view text) {
     for (size_t i = 0; i <= power; ++i) factor *= 1024;
   }
   const double bytes = number * factor;
-  if (errno == ERANGE || bytes >= 9.2e18) return refuse();
+  if (errno == ERANGE || bytes >= 9.2e18)
+    return Error{EINVAL, "'" + copy + "' is more bytes than there are addresses: name fewer"};
   if (factor == 1) {  // the text is exact where a double is not
     if (number_text.find('.') != std::string::npos) return refuse();
     return uint64_t{std::strtoull(number_text.c_str(), nullptr, 10)};

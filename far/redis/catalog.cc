@@ -76,8 +76,12 @@ Error explain_refusal(const std::string& attempted, const std::string& refusal) 
                      explain_damage(word_at(refusal.substr(at), 1),
                                     "field '" + word_at(refusal.substr(at), 2) +
                                         "' is no number that a store can have")};
-  if (name == "WRONGTYPE")
-    return {EIO, attempted + ": its record is damaged: another kind of value has its key"};
+  if (const size_t at = refusal.find("ALIEN "); at != std::string::npos) {
+    const std::string kind = word_at(refusal.substr(at), 1), key = word_at(refusal.substr(at), 2);
+    return {EIO, attempted + ": the catalog is damaged: a " + kind + " has its key " + key +
+                     ": rename or remove that key (redis-cli)" +
+                     (key == "oc:{catalog}" ? "" : ", and give the store up")};
+  }
   if (name == "FENCED") return {ESTALE, attempted + ": the lease has gone to " + refusal.substr(7)};
   if (name == "OOM") return {ENOSPC, attempted + ": the server's memory is full"};
   if (name == "NOPERM" || name == "NOAUTH")

@@ -34,6 +34,12 @@ local function number(field)
   return found
 end
 -- Before anything is changed.
+for key, wanted in pairs({[set] = 'set', [record] = 'hash'}) do
+  local kind = redis.call('TYPE', key)['ok']
+  if kind ~= 'none' and kind ~= wanted and (key == set or name ~= '') then
+    error({err = 'ALIEN ' .. kind .. ' ' .. key})
+  end
+end
 for _, field in ipairs({'size', 'lease', 'deadline', 'lifetime', 'token', 'booked', 'heard'}) do
   if name ~= '' then number(field) end
 end

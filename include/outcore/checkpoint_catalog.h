@@ -82,12 +82,14 @@ struct DamagedChunk {
   uint64_t offset = 0;     // in the object, bytes
   std::string why;
 };
-// Reads each chunk that a checkpoint or the last commit refers to, once. Empty: no damage. Reports
-// at most 1000 chunks. Errors: as list_checkpoints(), EBUSY.
+// Reads each chunk that a checkpoint or the last commit refers to, once, and writes nothing: a pool
+// that may not be written, or is a copy, is verified, too. Empty: no damage. Reports at most 1000
+// chunks. Errors: as list_checkpoints(); EBUSY (its writer commits all the time, or a copy has got
+// a writer meanwhile: try again).
 Result<std::vector<DamagedChunk>> verify_checkpoints(const std::string& uri);
 // Whether the newest journal of a pool ends within a record, as after a crash or when the file was
-// cut short: where; empty: it does not, or cannot be read. verify_checkpoints(), and whoever else
-// opens the pool to write, takes that part of a record away: ask before.
+// cut short: where; empty: it does not, or cannot be read. Whoever opens the pool to write takes
+// that part of a record away: ask before.
 std::string find_torn_end(const std::string& uri);
 
 // The URI of an object in a checkpoint, for open_store(). Errors: as list_checkpoints().

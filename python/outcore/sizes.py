@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import re
 
@@ -23,15 +24,19 @@ def parse_bytes(size: int | float | str) -> int:
             raise ValueError(f"{size!r} is no size: write a number with k, M, G or T, as in '64k'")
         number, unit = match.group(1), match.group(2).lower()
         if not unit and "." not in number:
-            return int(number)
-        return int(float(number) * 1024 ** ("kmgtp".index(unit) + 1 if unit else 0))
+            return _bounded(int(number.lstrip("0")[:20] or "0"), size)
+        return _bounded(float(number) * 1024 ** ("kmgtp".index(unit) + 1 if unit else 0), size)
     if not isinstance(size, numbers.Real):
         raise TypeError(f"{size!r} is no size: write a whole number of bytes, or text as '64k'")
-    if isinstance(size, bool) or size < 0 or size != int(size):
+    if isinstance(size, bool) or not 0 <= size < math.inf or size != int(size):
         raise ValueError(f"{size!r} is no size: write a whole number of bytes, or text as '64k'")
-    if size >= 1 << 63:
-        raise ValueError(f"{size!r} is more bytes than there are addresses")
-    return int(size)
+    return _bounded(size, size)
+
+
+def _bounded(count: int | float, size: int | float | str) -> int:
+    if count >= 1 << 63:
+        raise ValueError(f"{size!r} is more bytes than there are addresses: name fewer")
+    return int(count)
 
 
 def parse_time(time: int | str) -> int:

@@ -20,6 +20,7 @@ import outcore
     (lambda: outcore.open("a.npy", "r+").resize(1 << 62), ValueError, "more than there are"),
     (lambda: outcore.Runtime(budget=100), ValueError, "budget = 100 B (the program): "),
     (lambda: outcore.Runtime(budget="900T"), ValueError, "smaller than 16 TiB"),
+    (lambda: outcore.Runtime(budget="99999999999T"), ValueError, "more bytes than there are"),
     (lambda: outcore.Runtime(budget=object()), TypeError, "is no size"),
     (lambda: outcore.Runtime(wait_max="soon"), ValueError, "is no time"),
     (lambda: outcore.open("far://localhost:1"), ValueError, "is new each time"),

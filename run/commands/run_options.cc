@@ -298,8 +298,6 @@ Status set_run_environment(const RunOptions& options) {
   for (size_t i = 0; i < std::size(kRuntimeOptions); ++i) {
     const RuntimeOption& option = kRuntimeOptions[i];
     if (!options.runtime[i]) continue;
-    if (options.runtime[i]->empty())
-      return Error{EINVAL, option.flag() + " is empty: leave it out, or give it a value"};
     const std::string value = value_of(option, *options.runtime[i]);
     if (option.name == std::string_view("report") && report_page(options)) continue;
     set(option.variable().c_str(), value);

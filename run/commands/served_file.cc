@@ -41,7 +41,7 @@ Status ServedFile::take(const HeldBuffer& buffer) {
   if (fd_ < 0) return failure(errno, attempt, "name a file that you may read");
   struct stat about {};
   if (::fstat(fd_, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0)
-    return Error{EINVAL, attempt + ": it is empty, or no regular file"};
+    return Error{EINVAL, attempt + ": it is empty, or no regular file: name one that has bytes"};
   if (::fcntl(fd_, F_SETLEASE, F_RDLCK) != 0) {
     const int why = errno;
     if (why == EAGAIN) return Error{EAGAIN, attempt + ": somebody has it open for writing"};

@@ -1,6 +1,7 @@
 #include "run/preload/report.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -207,6 +208,18 @@ void tell_what_is_missing() {
 
 std::string Report::to_json() const { return json_of(*this).dump(); }
 
+namespace {
+
+std::string why_not_written(const std::string& path) {
+  const int error = errno;
+  struct stat about {};
+  if (error == ENXIO && ::stat(path.c_str(), &about) == 0 && S_ISFIFO(about.st_mode))
+    return "nobody reads from this pipe; ";
+  return ::strerrordesc_np(error) + std::string("; free some space there, or ");
+}
+
+}  // namespace
+
 void publish(const Report& report) {
   const Settings& s = settings();
   const bool is_root = s.root == 0 || s.root == ::getpid();
@@ -219,11 +232,13 @@ void publish(const Report& report) {
   if (!report.is_empty()) all.push_back(json_of(report));
   const Json whole = joined(all);
   if (!s.json.empty()) {
-    const int fd = real().open(s.json.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    // A pipe that nobody reads would be waited for without an end (ENXIO).
+    const int fd =
+        real().open(s.json.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd >= 0) real().fcntl(fd, F_SETFL, O_WRONLY);
     const std::string text = whole.dump({.indent = 2}) + "\n";
     if (fd < 0 || real().write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-      say("write " + s.json + ": " + ::strerrordesc_np(errno) +
-              "; free some space there, or name another place by --json",
+      say("write " + s.json + ": " + why_not_written(s.json) + "name another place by --json",
           true);
     if (fd >= 0) real().close(fd);
   }

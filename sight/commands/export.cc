@@ -25,6 +25,7 @@
 #include "cli/output_file.h"
 #include "cli/text.h"
 #include "outcore/sight.h"
+#include "sight/commands/observed.h"
 #include "sight/commands/whole_file.h"
 
 namespace outcore::cli {
@@ -224,19 +225,18 @@ struct Words {
   std::optional<std::string> where;
   std::string format = "prometheus";
   double interval_s = 5;
-  uint64_t process = 0;
+  std::optional<std::string> process;
 };
 
 int run(const Words& words) {
-  if (words.where && words.where->empty())
-    return report(Error{EINVAL, "--metrics is empty: leave it out, or give it a port or a path"});
   if (!(words.interval_s > 0 && words.interval_s <= kIntervalMax))
     return report(Error{EINVAL, "--interval: it is a number of seconds above 0, a day at most"});
   ProcessFilter filter;
-  if (words.process != 0) {
-    const auto wanted = static_cast<pid_t>(std::min<uint64_t>(words.process, INT32_MAX));
-    if (const auto seen = look_at(wanted); !seen) return report(seen.error());
-    filter = [wanted](pid_t process) { return process == wanted; };
+  if (words.process) {
+    const auto wanted = find_process(*words.process);
+    if (!wanted) return report(wanted.error());
+    if (const auto seen = look_at(wanted.value()); !seen) return report(seen.error());
+    filter = [wanted = wanted.value()](pid_t process) { return process == wanted; };
   }
   if (!words.where) {
     const std::string text =
@@ -291,7 +291,9 @@ Result<std::unique_ptr<MetricsExport>> MetricsExport::start(const std::string& w
     }
     return made;
   }
-  if (where.find('/') == std::string::npos && where.find('.') == std::string::npos)
+  // A colon belongs to an address; a file of such a name has a folder before it.
+  const bool is_bare = where.find('/') == std::string::npos;
+  if (is_bare && (where.find('.') == std::string::npos || where.find(':') != std::string::npos))
     return Error{EINVAL, "metrics to '" + where +
                              "': it is neither a port, as 9464 or 0.0.0.0:9464, nor a path, as "
                              "./metrics.prom"};
@@ -317,7 +319,8 @@ void add_export(CommandSyntax& outcore) {
       .type("SECONDS")
       .option("--format", words->format, "of what is printed: prometheus or openmetrics")
       .one_of({"prometheus", "openmetrics"})
-      .number("--pid", words->process, "of this process alone (of all of this user)")
+      .option("--pid", words->process,
+              "of this process alone, by number or name (of all of this user)")
       .type("PID")
       .footer(
           "Nobody but this machine can connect unless an address is given, as 0.0.0.0:9464.\n"

@@ -61,19 +61,26 @@ class KeptRecords {
   size_t bytes_ = 0, left_out_ = 0;
 };
 
-// What is wrong with a line; empty: it is a record.
-std::string complaint_about(const Json& record, const std::string& line) {
-  if (!record.is_object())
-    return line.starts_with('{') ? "is cut short, as by the end of a full disk or of the program"
-                                 : "is no record of a run";
-  if (record.value("format", "") != "outcore-run") return "is no record of a run";
+// What is wrong with a line, and what to do if no other is a record.
+struct Complaint {
+  int code = EBADMSG;
+  std::string what;  // empty: it is a record
+  std::string remedy = "run the program again";
+};
+
+Complaint complaint_about(const Json& record, const std::string& line) {
+  const bool is_cut = !record.is_object() && line.starts_with('{');
+  if (is_cut) return {.what = "is cut short, as by the end of a full disk or of the program"};
+  if (!record.is_object() || record.value("format", "") != "outcore-run")
+    return {EINVAL, "is no record of a run", "name the file of --report or OUTCORE_REPORT"};
   const uint64_t version = record.value("version", uint64_t{0});
   const bool has_time = record["program"].value("seconds", -1.0) >= 0;
   if (version == 0 || (version == kVersion && !has_time))
-    return std::string("is damaged: it has no ") + (version == 0 ? "version" : "elapsed time");
-  return version == kVersion ? ""
-                             : "is of version " + std::to_string(version) +
-                                   ", and this command reads version 1: use a newer one";
+    return {.what = std::string("is damaged: it has no ") +
+                    (version == 0 ? "version" : "elapsed time")};
+  if (version == kVersion) return {};
+  return {.what = "is of version " + std::to_string(version) + ", and this command reads version 1",
+          .remedy = "use a newer one"};
 }
 
 // What `outcore run --json` writes: one object of many lines.
@@ -276,19 +283,25 @@ Result<std::vector<Json>> read_records(const std::string& path) {
   };
   if (::stat(path.c_str(), &about) != 0) return unreadable();
   // Before it is opened: of a pipe that nobody writes, that would wait for ever.
-  if (!S_ISREG(about.st_mode)) return Error{EINVAL, attempt + ": it is no regular file"};
+  if (!S_ISREG(about.st_mode))
+    return Error{EBADF, attempt +
+                            ": it is no regular file: name the file of --report or "
+                            "OUTCORE_REPORT"};
   RecordLines lines(path);
   if (!lines.is_open()) return unreadable();
   KeptRecords kept;
-  std::string line, complaint;
+  std::string line, where;
+  Complaint complaint;
   for (size_t number = 1; lines.next(&line); ++number) {
     if (line.empty()) continue;
     const Result<Json> record = Json::parse(line);
-    const std::string wrong = complaint_about(record ? record.value() : Json(), line);
-    if (wrong.empty())
+    const Complaint wrong = complaint_about(record ? record.value() : Json(), line);
+    if (wrong.what.empty()) {
       kept.add(record.value(), line.size());
-    else
-      complaint = path + ":" + std::to_string(number) + " " + wrong;
+    } else if (complaint.what.empty()) {
+      complaint = wrong;
+      where = path + ":" + std::to_string(number) + " ";
+    }
   }
   std::vector<Json> records = kept.take();
   if (kept.left_out() != 0)
@@ -296,14 +309,17 @@ Result<std::vector<Json>> read_records(const std::string& path) {
                  "outcore: %s has more than 256 MiB: %zu records of those that waited least "
                  "are left out\n",
                  path.c_str(), kept.left_out());
-  if (records.empty() && !complaint.empty() && is_table(path))
-    return Error{EBADMSG, attempt + ": that is the table of --json: name the file of --report"};
+  if (records.empty() && !complaint.what.empty() && is_table(path))
+    return Error{EINVAL, attempt + ": that is the table of --json: name the file of --report"};
   if (records.empty())
-    return Error{
-        EBADMSG,
-        attempt + ": " +
-            (complaint.empty() ? "it is empty: the run has not ended, or was killed" : complaint)};
-  if (!complaint.empty()) std::fprintf(stderr, "outcore: %s: it is left out\n", complaint.c_str());
+    return Error{complaint.code,
+                 attempt + ": " +
+                     (complaint.what.empty()
+                          ? "it is empty: the run has not ended, or was killed: wait, or run the "
+                            "program again"
+                          : where + complaint.what + ": " + complaint.remedy)};
+  if (!complaint.what.empty())
+    std::fprintf(stderr, "outcore: %s%s: it is left out\n", where.c_str(), complaint.what.c_str());
   return records;
 }
 

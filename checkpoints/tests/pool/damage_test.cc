@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "checkpoints/pool/pool.h"
+#include "checkpoints/pool/verify.h"
 #include "checkpoints/tests/pool/model.h"
 #include "checkpoints/tests/pool/pools.h"
 #include "checkpoints/tests/pool/sim_disk.h"
@@ -99,8 +100,7 @@ TEST(Damage, OfABitOfTheDataIsFoundByReadsAndNamedByVerify) {
     ASSERT_TRUE(disk->flip_bit("data", seed));
     uint64_t refused = 0;
     ASSERT_EQ(check_all(disk, refused), "") << seed;
-    const auto pool = Pool::open(disk, {}).value();
-    const auto bad = pool->verify().value();
+    const auto bad = versioned::verify_pool(disk).value().bad;
     ASSERT_EQ(bad.empty(), refused == 0) << seed;
     if (bad.empty()) continue;  // in a block that nobody needs
     EXPECT_EQ(bad[0].object, "a");

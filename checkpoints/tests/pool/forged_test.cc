@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "checkpoints/pool/pool.h"
+#include "checkpoints/pool/verify.h"
 #include "checkpoints/tests/pool/model.h"
 #include "checkpoints/tests/pool/pools.h"
 #include "checkpoints/tests/pool/sim_disk.h"
@@ -128,8 +129,9 @@ void use(const std::shared_ptr<SimDisk>& disk, uint64_t* opened) {
   }
   ++*opened;
   EXPECT_TRUE(pool.value()->is_valid());
-  const auto bad = pool.value()->verify();
-  EXPECT_TRUE(bad.ok() || bad.code() == EIO || bad.code() == ENOENT) << bad.message();
+  const auto checked = versioned::verify_pool(disk);
+  EXPECT_TRUE(checked.ok() || checked.code() == EIO || checked.code() == ENOENT)
+      << checked.message();
   const std::vector<std::byte> bytes(kSmallestChunk, std::byte{9});
   for (const auto& object : pool.value()->objects())
     if (object->size_bytes() >= kSmallestChunk) {

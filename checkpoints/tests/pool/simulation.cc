@@ -1,5 +1,7 @@
 #include "checkpoints/tests/pool/simulation.h"
 
+#include "checkpoints/pool/verify.h"
+
 namespace outcore::versioned_test {
 namespace {
 
@@ -139,9 +141,9 @@ std::string Simulation::mismatch(SimDisk& disk, uint64_t seed) {
   }
   if (!why.empty()) return why;
   if (!pool.value()->is_valid()) return "maps, graves and bits do not agree";
-  const auto bad = pool.value()->verify();
-  if (!bad) return "verify: " + bad.message();
-  if (!bad->empty()) return "verify finds " + bad->front().why;
+  const auto checked = versioned::verify_pool(shared);
+  if (!checked) return "verify: " + checked.message();
+  if (!checked->bad.empty()) return "verify finds " + checked->bad.front().why;
   // It can be written to.
   if (seed % 4 == 0)
     if (const auto done = pool.value()->commit("after"); !done) return "commit: " + done.message();

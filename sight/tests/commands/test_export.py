@@ -135,7 +135,9 @@ class Export(programs.SightTest, Format):
         self.assertRegex(text, r"(?m)^outcore_faults_total\{")
 
     def test_wrong_words_are_told_in_one_line(self):
-        for words, status in ((["--pid", os.getpid()], 1), (["--pid", "x"], 2),
+        for words, status in ((["--pid", os.getpid()], 1), (["--pid", "0"], 2),
+                              (["--pid", "x"], 1), (["--metrics", "127.0.0.1:x"], 2),
+                              (["--metrics", "a.b:99999"], 2),
                               (["--format", "xml"], 2), (["--metrics", "99999"], 2),
                               (["--metrics", ""], 2), (["--metrics", "here"], 2),
                               (["--metrics", "missing/x.prom"], 1), (["--metrics", "./"], 1),

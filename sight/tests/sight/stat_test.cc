@@ -118,7 +118,7 @@ TEST_F(Stat, WrongWordsAreToldInOneLine) {
     const char* why;
     int status;
   } kWrong[] = {{"stat", "process is required", 2},
-                {"stat ''", "write a number", 2},
+                {"stat ''", "it is empty: give it a value", 2},
                 {"stat 99999999999", "no number of a process", 2},
                 {"stat 0", "no number of a process", 2},
                 {"stat 2147483647", "no such process", 1},
