@@ -230,7 +230,7 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<Request>& requ
       .option("--processes", o.processes, "which tell each its part of the reads (1)")
       .flag("--pin-top", o.is_top_pinned, "the upper of two levels stays in memory (mmap: mlock)")
       .option("--export", o.export_folder,
-              "a new folder for genomes, taxonomy, reads and answers, as kraken2 reads them")
+              "a new folder for genomes, taxonomy, reads and answers, as files of text")
       .flag("--prefetch-lists", o.has_prefetch_lists,
             "the pages of a read are asked for before its k-mers (mmap: MADV_WILLNEED)")
       .footer(
