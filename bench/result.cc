@@ -162,14 +162,15 @@ Result<RunResult> RunResult::from_json(const Json& line) {
 }
 
 Result<std::vector<RunResult>> read_runs(const std::string& path) {
+  const char* const remedy = "name a file of what `outcore bench --json` printed";
   struct stat facts {};
-  if (stat(path.c_str(), &facts) != 0) return cli::failure(errno, "open " + path);
+  if (stat(path.c_str(), &facts) != 0) return cli::failure(errno, "open " + path, remedy);
   if (S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode))
     return Error{
         EINVAL, "read runs of " + path + ": it is a device: give a file of outcore bench … --json"};
   errno = 0;
   std::ifstream file(path);
-  if (!file) return cli::failure(errno, "open " + path);
+  if (!file) return cli::failure(errno, "open " + path, remedy);
   std::vector<RunResult> runs;
   std::string line;
   for (unsigned number = 1; std::getline(file, line); ++number) {

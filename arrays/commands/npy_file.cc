@@ -77,13 +77,13 @@ class NpyReader final : public ArrayReader {
     if (!n) return n.error();
     bytes.resize(n.value());
     const auto size = npy_header_bytes(bytes);
-    if (!size) return Error{EINVAL, file_.path() + ": " + size.message()};
+    if (!size) return damaged(size.message());
     bytes.resize(size.value());
     n = file_.read(0, bytes.data(), bytes.size());
     if (!n) return n.error();
     bytes.resize(n.value());
     auto header = parse_npy_header(bytes);
-    if (!header) return Error{EINVAL, file_.path() + ": " + header.message()};
+    if (!header) return damaged(header.message());
     header_ = std::move(header).value();
     arrays_.push_back(array_of(header_, stem_of(file_.path())));
     const uint64_t there = static_cast<uint64_t>(facts.st_size) - header_.size_bytes;
@@ -97,6 +97,9 @@ class NpyReader final : public ArrayReader {
   }
 
  private:
+  Error damaged(const std::string& why) const {
+    return {EINVAL, file_.path() + ": " + why + ": name another file, or copy it anew"};
+  }
   Status read_text() {
     std::u32string letters(header_.type.unicode_chars, U'\0');
     if (Status s = load_piece(0, {}, {}, letters.data()); !s) return s;
