@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "bench/clock.h"
-#include "bench/data.h"
 #include "bench/random.h"
 #include "cli/text.h"
 #include "outcore/arrays.h"
@@ -347,9 +346,7 @@ Status measure_view(const Io& io, ByArrays& way, double copying, const SeeFigure
 }  // namespace
 
 Status measure_array_io(const ArrayIoOptions& options, const SeeFigure& see) {
-  Options of_data;
-  of_data.dir = options.dir;
-  auto folder = OwnFolder::make(data_dir(of_data));
+  auto folder = OwnFolder::make(options.dir);
   if (!folder) return folder.error();
   const Io io(options, folder->path());
   ByArrays arrays(io);

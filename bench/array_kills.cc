@@ -8,7 +8,6 @@
 
 #include "bench/array_life.h"
 #include "bench/clock.h"
-#include "bench/data.h"
 #include "bench/random.h"
 #include "cli/text.h"
 #include "outcore/arrays.h"
@@ -191,9 +190,7 @@ class Killer {
 
 Status measure_array_kills(const ArrayKillOptions& options, const SeeFigure& see,
                            const std::function<void(uint64_t)>& progress) {
-  Options of_data;
-  of_data.dir = options.dir;
-  auto folder = OwnFolder::make(data_dir(of_data));
+  auto folder = OwnFolder::make(options.dir);
   if (!folder) return folder.error();
   Killer killer(options, folder->path());
   Status first;

@@ -9,11 +9,15 @@
 #include <filesystem>
 
 #include "bench/checkpoints.h"
+#include "bench/data.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
 
-Result<OwnFolder> OwnFolder::make(const std::string& parent) {
+Result<OwnFolder> OwnFolder::make(const std::string& dir) {
+  Options of_data;
+  of_data.dir = dir;
+  const std::string parent = data_dir(of_data);
   std::string path = parent + "/outcore-bench-checkpoint-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr)
     return Error{errno, "make a folder in " + parent + ": " + std::strerror(errno) +

@@ -12,7 +12,6 @@
 #include "bench/checkpoint_place.h"
 #include "bench/checkpoints.h"
 #include "bench/clock.h"
-#include "bench/data.h"
 #include "bench/random.h"
 #include "cli/text.h"
 #include "outcore/checkpoint.h"
@@ -325,9 +324,7 @@ Status measure_at(const CheckpointOptions& options, const CheckpointPlace& place
 }  // namespace
 
 Status measure_checkpoints(const CheckpointOptions& options, const SeeFigure& see) {
-  Options of_data;
-  of_data.dir = options.dir;
-  auto folder = OwnFolder::make(data_dir(of_data));
+  auto folder = OwnFolder::make(options.dir);
   if (!folder) return folder.error();
   const bool is_ceph = !options.store.empty();
   const CheckpointPlace place = is_ceph ? CheckpointPlace::on_ceph(options.store)

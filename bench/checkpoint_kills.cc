@@ -16,7 +16,6 @@
 
 #include "bench/checkpoints.h"
 #include "bench/clock.h"
-#include "bench/data.h"
 #include "bench/random.h"
 #include "outcore/checkpoint.h"
 #include "outcore/runtime.h"
@@ -161,9 +160,7 @@ Status live_and_die(const Place& place, uint64_t life_ns, Told* told, uint64_t* 
 
 Status measure_kills(const CheckpointOptions& options, const SeeFigure& see,
                      const std::function<void(uint64_t)>& progress) {
-  Options of_data;
-  of_data.dir = options.dir;
-  auto folder = OwnFolder::make(data_dir(of_data));
+  auto folder = OwnFolder::make(options.dir);
   if (!folder) return folder.error();
   const Place place{"versioned:" + folder->path() + "/pool",
                     std::max<uint64_t>(options.kill_bytes / kUnit, 1), options.seed};

@@ -40,7 +40,8 @@ using SeeFigure = std::function<void(const Figure&)>;
 // A folder of a benchmark's own, which goes with all that is in it.
 class OwnFolder {
  public:
-  static Result<OwnFolder> make(const std::string& parent);
+  // Within the directory of the options (`dir`, as there).
+  static Result<OwnFolder> make(const std::string& dir);
   OwnFolder(OwnFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
   OwnFolder& operator=(OwnFolder&&) = delete;
   ~OwnFolder();

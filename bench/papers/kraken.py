@@ -10,7 +10,6 @@ from bench_command import Failed
 
 BUILD = "/usr/lib/kraken2/build_db"  # where Debian's kraken2 has it
 KMER_BASES = 20  # as bench/kmer.h: of kraken2's minimizers, too, so that it looks up each k-mer
-CELLS_A_BASE = 1  # there are fewer k-mers than bases, so that the table is never full
 
 
 def answers_of(path, read_column, taxon_column):
@@ -34,10 +33,11 @@ def classify(folder):
     """What kraken2 tells: by read, the taxon, of one it does not know 0."""
     database = folder / "kraken"
     database.mkdir()
-    bases = (folder / "genomes.fa").stat().st_size
+    # A cell for each base: k-mers are fewer, so that the table is never full.
+    cells = (folder / "genomes.fa").stat().st_size
     with open(folder / "genomes.fa", "rb") as genomes:
         _run([BUILD, "-k", str(KMER_BASES), "-l", str(KMER_BASES), "-c",
-              str(max(bases * CELLS_A_BASE, 4096)), "-p", "2",
+              str(cells), "-p", "2",
               "-H", database / "hash.k2d", "-t", database / "taxo.k2d",
               "-o", database / "opts.k2d", "-n", "taxonomy/", "-m", "seqid2taxid.map"], folder,
              stdin=genomes)

@@ -2,6 +2,8 @@
 
 from experiment import DI, UMAP, Experiment, Point, pairs, points
 
+_TOUCHES = "--size 256M --budget 64M --latency off --touches 100000"
+
 
 def _marks(*pairs_of_marks):
     return tuple(Point(f"{high} to {low}", (), "", (("OUTCORE_HIGH_WATERMARK", str(high)),
@@ -56,7 +58,7 @@ SETTINGS = (
         "what each further file costs is seen.", rivals=(), beside=("outcore", "one file")),
     Experiment(
         "watermarks", UMAP, "Watermarks", "figure 4", "random-io",
-        "--size 256M --budget 64M --latency off --touches 100000 --write-percent 50 --threads 16",
+        f"{_TOUCHES} --write-percent 50 --threads 16",
         "percent of the budget",
         _marks((98, 97), (99, 95), (90, 80), (75, 50)),
         "eviction between 99 and 95 % of the buffer helps LMAT; no figure for writes", 0, (),
@@ -65,7 +67,7 @@ SETTINGS = (
         beside=("outcore", "98 to 97")),
     Experiment(
         "kernels", DI, "Pages unmapped together, and one by one; older kernels", "figure 5",
-        "random-io", "--size 256M --budget 64M --latency off --touches 100000 --threads 16",
+        "random-io", f"{_TOUCHES} --threads 16",
         "features of Linux", _kernels("6.13", "6.8", "6.1", "5.15"),
         "0.756 of the rate if each page that leaves is flushed from the processors' tables by "
         "itself", 0, (),
@@ -75,7 +77,7 @@ SETTINGS = (
         "Theirs has 256 threads on 32 cores.", rivals=(), beside=("outcore", "6.13")),
     Experiment(
         "write-limit", UMAP, "Writers of one device at a time", "section 3.3", "random-io",
-        "--size 256M --budget 64M --latency off --touches 100000 --write-percent 50 --threads 16",
+        f"{_TOUCHES} --write-percent 50 --threads 16",
         "write_concurrency",
         tuple(Point(label, ("--store", f"file:{{folder}}/words?write_concurrency={limit}"))
               for label, limit in (("no limit", 0), ("1", 1), ("2", 2), ("8", 8))),
@@ -93,7 +95,7 @@ SETTINGS = (
         "takes by itself.", rivals=(), beside=("outcore", "none")),
     Experiment(
         "lriot-processes", DI, "Random reads of several processes", "section 6.2", "random-io",
-        "--size 256M --budget 64M --latency off --touches 100000 --threads 4", "processes",
+        f"{_TOUCHES} --threads 4", "processes",
         points("--processes", 1, 2, 4),
         "LRIOT has processes and threads; figures are by threads", 0, (),
         "Each process reads a slice of its own, with its part of the budget.",

@@ -43,7 +43,7 @@ int write_end_again(File& file, const Loaded& loaded) {
 
 }  // namespace
 
-Status check_object_name(const std::string& name, const std::string& attempted) {
+Status check_name(const std::string& name, const std::string& attempted) {
   if (!name.empty() && name.size() <= kNameBytesMax && name.find('\0') == std::string::npos)
     return {};
   return Error{EINVAL, attempted + ": a name has 1 to " + std::to_string(kNameBytesMax) +
@@ -265,7 +265,7 @@ std::shared_ptr<Object> Pool::find(const std::string& name) const {
 Result<std::shared_ptr<Object>> Pool::create(const std::string& name, uint64_t size_bytes) {
   const std::string attempted = "make the object '" + name + "' in " + folder_;
   const std::lock_guard guard(mutex_);
-  if (Status s = check_object_name(name, attempted); !s) return s.error();
+  if (Status s = check_name(name, attempted); !s) return s.error();
   for (const auto& [id, object] : objects_)
     if (object->name() == name)
       return Error{EEXIST, attempted + ": it exists: open it, or remove it first"};

@@ -36,8 +36,8 @@ inline constexpr uint32_t kChunkBytesDefault = 4096;
 inline constexpr size_t kCheckpointsMax = 100'000;
 inline constexpr size_t kObjectsMax = 10'000;
 
-// Success, or EINVAL: no object can have this name.
-Status check_object_name(const std::string& name, const std::string& attempted);
+// Success, or EINVAL: no object, nor a checkpoint that is renamed, can have this name.
+Status check_name(const std::string& name, const std::string& attempted);
 
 struct PoolOptions {
   bool may_create = false;

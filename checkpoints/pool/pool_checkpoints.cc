@@ -78,9 +78,7 @@ Status Pool::rename(const std::string& from, const std::string& to) {
   const std::string attempted = "rename the checkpoint '" + from + "' of " + folder_;
   const std::lock_guard guard(mutex_);
   if (Status s = check_usable(attempted); !s) return s;
-  if (to.empty() || to.size() > kNameBytesMax || to.find('\0') != std::string::npos)
-    return Error{EINVAL, attempted + ": a name has 1 to " + std::to_string(kNameBytesMax) +
-                             " bytes, none of them zero"};
+  if (Status s = check_name(to, attempted); !s) return s;
   Checkpoint* found = nullptr;
   for (Checkpoint& checkpoint : checkpoints_) {
     if (checkpoint.name == from) found = &checkpoint;

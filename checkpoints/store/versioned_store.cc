@@ -37,8 +37,7 @@ Result<Asked> read_parameters(const Uri& uri, const StoreLimits& limits) {
   Asked asked;
   if (uri.path.empty()) return refuse(uri, "no folder: write versioned:FOLDER?object=NAME");
   if (const std::string* const object = uri.find("object")) asked.object = *object;
-  if (Status s = versioned::check_object_name(asked.object, "open " + uri.text); !s)
-    return s.error();
+  if (Status s = versioned::check_name(asked.object, "open " + uri.text); !s) return s.error();
   asked.at = uri.find("at");
   const auto chunk_bytes = uri.bytes_of("chunk", 0);
   if (!chunk_bytes) return chunk_bytes.error();
