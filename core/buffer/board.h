@@ -59,6 +59,7 @@ class News {
 
 struct MemberRecord {
   static constexpr uint32_t kNews = 4096, kPinSets = 256, kPinWays = 16, kFills = 64;
+  static constexpr uint64_t kVictims = 256;
 
   // Another number for each member that was in this place.
   os::Word<uint64_t> generation;
@@ -74,6 +75,9 @@ struct MemberRecord {
   os::Word<uint64_t> reserved_pages;  // of fills under way
   os::Word<uint64_t> private_bytes;   // that it may use beside the buffer's frames
   os::Word<uint64_t> filled_pages, evicted_pages;
+  // The thread that reported pages last, by an address in it, and how often it was another one.
+  os::Word<uint64_t> filling_thread;
+  os::Word<uint32_t> filling_threads;
   // News for the keeping process; one that finds its place taken overwrites it, and says so.
   os::Word<uint64_t> news_end;
   os::Word<uint32_t> has_lost_news;
@@ -84,6 +88,11 @@ struct MemberRecord {
   std::array<os::Word<uint64_t>, kNews> news;
   // Runs of pages that it is just reading from a file; 0: none. As News has them.
   alignas(64) std::array<os::Word<uint64_t>, kFills> fills;
+  // Pages that are to leave, and this member takes out itself (Victims): page + 1; 0: none. Which
+  // of the ring are there: from `begin` to `end`.
+  alignas(64) os::Word<uint64_t> victims_begin;
+  os::Word<uint64_t> victims_end;
+  std::array<os::Word<uint64_t>, kVictims> victims;
 };
 
 enum class FileState : uint32_t {
@@ -130,7 +139,7 @@ class Writer {
 };
 
 struct Board {
-  static constexpr uint64_t kMagic = 0x4f43425546463037;  // OCBUFF07
+  static constexpr uint64_t kMagic = 0x4f43425546463038;  // OCBUFF08
   static constexpr uint32_t kClaims = 16384, kLeaving = 2048;
 
   os::Word<uint64_t> limit_bytes;
@@ -148,6 +157,7 @@ struct Board {
   alignas(64) os::Word<uint32_t> room_changes;
   os::Word<uint32_t> room_waiters;
   os::Word<uint32_t> claim_waiters;
+  os::Word<uint32_t> punch_waiters;  // on the `punching` of any member
   // Files that are written; and how often writers were asked to store what they have written, as
   // pages that are to leave must be.
   os::Word<uint32_t> written_files;

@@ -12,18 +12,10 @@
 #include "core/buffer/leaving_pages.h"
 #include "core/buffer/marks.h"
 #include "core/buffer/room.h"
+#include "core/buffer/victims.h"
 #include "core/os/wait.h"
 
 namespace outcore::buffer {
-namespace {
-
-uint64_t mix(uint64_t x) {
-  x *= 0x9E3779B97F4A7C15ull;
-  x ^= x >> 32, x *= 0xD6E8FEB86659FD93ull, x ^= x >> 32;
-  return x;
-}
-
-}  // namespace
 
 Status Keeping::start() {
   try {
@@ -70,16 +62,7 @@ void Keeping::run() {
 
 Status Keeping::begin() {
   Board& board = member_.board();
-  const auto memory_pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
-  const uint64_t most = std::max(memory_pages, board.limit_bytes.load() / kPage) + 4096;
-  const uint64_t frames = std::min<uint64_t>(most, 0xFFFFFFF0);
-  if (page_of_.count() == 0)
-    if (Status s = page_of_.allocate(frames); !s) return s;
-  capacity_ = std::min(board.limit_bytes.load() / kPage, page_of_.count());
-  Result<std::unique_ptr<Policy>> policy = make_policy("s3-fifo", page_of_.count(), capacity_);
-  if (!policy) return policy.error();
-  policy_ = std::move(policy).value();
-  OC_CHECK(capacity_ <= page_of_.count());
+  if (Status s = ledger_.open(board); !s) return s;
   board.keeping_member.store(member_.index() + 1);
   board.takeovers.fetch_add(1);
   for (uint32_t i = 0; i < kMembersMax; ++i) news_read_[i] = board.members[i].news_end.load();
@@ -88,7 +71,6 @@ Status Keeping::begin() {
 }
 
 void Keeping::step() {
-  OC_CHECK(policy_ != nullptr);  // begin() comes first
   const uint64_t now_ns = os::now_ns();
   drain_news();
   if (has_missed_some_ && now_ns - looked_at_memory_ns_ >= kLookNs) look_at_memory();
@@ -145,56 +127,14 @@ void Keeping::forget_files() {
       for (os::Word<uint64_t>& writer : file.writers) writer.store(0);
       for (os::Word<uint64_t>& heirs : file.heirs) heirs.store(0);
     }
-    forget(i);
+    std::erase_if(asked_, [&](const Asked& asked) {
+      const uint64_t page = ledger_.page_of(asked.frame);
+      return page >= file.first_page && page - file.first_page < file.pages;
+    });
+    ledger_.forget_file(i);
     puncher_.punch_range(file.first_page, file.pages);
     file.state.store(FileState::kFree);
   }
-}
-
-void Keeping::forget(uint32_t index) {
-  const auto found = std::find_if(known_.begin(), known_.end(),
-                                  [&](const auto& known) { return known.second.index == index; });
-  if (found == known_.end()) return;
-  const auto& [first, known] = *found;
-  std::erase_if(asked_, [&, begin = first, pages = known.pages](const Asked& a) {
-    const uint64_t page = page_of_[static_cast<uint32_t>(a.frame)];
-    return page >= begin && page - begin < pages;
-  });
-  for (uint32_t frame = 0; frame < frames_used_; ++frame) {
-    const uint64_t page = page_of_[frame];
-    if (page < first || page - first >= known.pages || known.frame[page - first] != frame + 1)
-      continue;
-    policy_->removed(FrameId{frame});
-    free_.push_back(frame);
-  }
-  known_.erase(found);
-}
-
-Keeping::Known* Keeping::find(uint64_t page, uint64_t* first) {
-  const auto known_one = [&]() -> Known* {
-    auto after = known_.upper_bound(page);
-    if (after == known_.begin()) return nullptr;
-    --after;
-    *first = after->first;
-    return page - after->first < after->second.pages ? &after->second : nullptr;
-  };
-  if (Known* const known = known_one(); known != nullptr) return known;
-  Board& board = member_.board();
-  for (uint32_t i = 0; i < kFilesMax; ++i) {
-    const FileRecord& file = board.files[i];
-    if (file.state.load() == FileState::kFree || page < file.first_page ||
-        page - file.first_page >= file.pages)
-      continue;
-    Known& made = known_[file.first_page];
-    made.index = i;
-    made.pages = file.pages;
-    if (!made.frame.allocate(file.pages).ok()) {
-      known_.erase(file.first_page);
-      return nullptr;
-    }
-    return known_one();
-  }
-  return nullptr;
 }
 
 void Keeping::drain_news() {
@@ -211,7 +151,7 @@ void Keeping::drain_news() {
       const News news(m.news[read % MemberRecord::kNews].exchange(0));
       if (news.bits() == 0 && must_wait_for_news(i, end - read)) break;
       gap_since_ns_[i] = 0;
-      if (news.bits() != 0) admit(news.first_page(), news.count(), news.is_guess());
+      if (news.bits() != 0) ledger_.admit(board, news);
     }
   }
 }
@@ -225,31 +165,6 @@ bool Keeping::must_wait_for_news(uint32_t member, uint64_t waiting) {
   uint64_t& since_ns = gap_since_ns_[member];
   if (since_ns == 0) since_ns = now_ns;
   return now_ns - since_ns < kPeriodNs;
-}
-
-void Keeping::admit(uint64_t first_page, uint64_t count, bool is_guess) {
-  for (uint64_t page = first_page; page < first_page + count; ++page) {
-    uint64_t first = 0;
-    Known* const known = find(page, &first);
-    if (known == nullptr || known->frame[page - first] != 0) continue;
-    uint32_t frame = kNone;
-    if (!free_.empty()) {
-      frame = free_.back();
-      free_.pop_back();
-    } else if (frames_used_ < page_of_.count()) {
-      frame = frames_used_++;
-    } else {
-      return;
-    }
-    OC_CHECK(frame != kNone && frame < frames_used_);
-    OC_CHECK(page - first < known->pages);
-    page_of_[frame] = page;
-    known->frame[page - first] = frame + 1;
-    if (is_guess)
-      policy_->guessed(FrameId{frame}, mix(page));
-    else
-      policy_->filled(FrameId{frame}, mix(page));
-  }
 }
 
 // What is in memory and was not reported. What was reported and is not there any more leaves when
@@ -266,7 +181,12 @@ void Keeping::look_at_memory() {
     if (from < 0 || from >= end) return;
     at = ::lseek(member_.frames_fd(), from, SEEK_HOLE);
     if (at < 0) return;
-    admit(static_cast<uint64_t>(from) / kPage, static_cast<uint64_t>(at - from) / kPage, false);
+    const auto last = static_cast<uint64_t>(at) / kPage;
+    for (uint64_t page = static_cast<uint64_t>(from) / kPage; page < last;) {
+      const uint64_t count = std::min(last - page, News::kCountMax);
+      ledger_.admit(member_.board(), News::of(page, count, false));
+      page += count;
+    }
     if (++stretches % kStretches == 0) drain_news();
   }
 }
@@ -278,15 +198,18 @@ void Keeping::make_room() {
     const uint64_t limit = board.limit_bytes.load(), used = member_.occupancy().used_bytes();
     const uint64_t frames_bytes = member_.occupancy().pages_in_memory() * kPage;
     const uint64_t others = used - std::min(used, frames_bytes);
-    const uint64_t room = (limit - std::min(limit, others)) / kPage;
-    if (const uint64_t capacity = std::min(room, page_of_.count());
-        capacity / 16 != capacity_ / 16) {
-      capacity_ = capacity;
-      policy_->set_capacity(std::max<uint64_t>(capacity, 16));
-    }
+    ledger_.set_capacity(limit - std::min(limit, others));
     const uint64_t wanted = Room::free_pages_wanted(limit) * kPage;
     if (used + wanted <= limit) return;
-    const uint64_t most = (used + 2 * wanted - limit) / kPage;
+    look_who_fills();
+    uint64_t most = (used + 2 * wanted - limit) / kPage;
+    if (take_back(most) != 0) {
+      wake_room_waiters();
+      continue;
+    }
+    const uint64_t left = lone_ == nullptr ? 0 : Victims::count(*lone_);
+    if (used + wanted <= limit + left * kPage) return;
+    most -= std::min(most, left);
     if (evict(most) != 0) {
       wake_room_waiters();
       drain_news();
@@ -314,32 +237,35 @@ size_t Keeping::evict(size_t most) {
   // What is being stored leaves soon, if those who store it run: half of it is to be had elsewhere.
   most -= freed_asked;
   most = std::min(most - std::min(most / 2, asked_.size()), Puncher::kPagesMax);
-  FrameId chosen[Puncher::kPagesMax];
+  FrameId victims[Puncher::kPagesMax];
   bool is_freed[Puncher::kPagesMax];
-  const size_t count = policy_->choose_victims({chosen, most});
-  OC_CHECK(count <= most);
-  const size_t freed = punch({chosen, count}, is_freed);
+  const size_t found = ledger_.choose_victims({victims, most});
+  OC_CHECK(found <= most);
+  const size_t left = leave_to_filler({victims, found});
+  const std::span<FrameId> chosen(victims + left, found - left);
+  const size_t count = chosen.size();
+  const size_t freed = punch(chosen, is_freed);
   Board& board = member_.board();
   // A few that stay do no harm, and are not worth waking everybody. Who has always been alone
   // stores enough ahead, many pages at once: each of its own takes the other processors' time, too.
   const bool is_alone = board.never_had_company();
-  const bool is_to_ask = 2 * freed < count && board.written_files.load() != 0;
+  const bool is_to_ask = 2 * freed < count && is_any_written();
   size_t told = 0;
   const uint64_t now_ns = os::now_ns();
   for (size_t i = 0; i < count; ++i) {
     if (is_freed[i]) continue;
-    const uint64_t page = page_of_[static_cast<uint32_t>(chosen[i])];
+    const uint64_t page = ledger_.page_of(chosen[i]);
     const bool is_told = is_to_ask && puncher_.waits_for_store(page);
     told += is_told ? 1 : 0;
     if (is_told && !is_alone && asked_.size() < kAskedMax) {
       LeavingPages::tell(board, page);
       asked_.push_back({chosen[i], now_ns});
     } else {
-      policy_->put_back(chosen[i]);
+      ledger_.put_back(chosen[i]);
     }
   }
   if (told != 0) ask_writers();
-  return freed + freed_asked;
+  return left + freed + freed_asked;
 }
 
 // Of those that others were asked to store: what they have stored leaves; what they had the time to
@@ -354,17 +280,17 @@ size_t Keeping::evict_asked(size_t most) {
     for (; left != 0 && count < Puncher::kPagesMax; --left) {
       const Asked asked = asked_.front();
       asked_.pop_front();
-      if (Marks::glance(member_, page_of_[static_cast<uint32_t>(asked.frame)]) == 0)
+      if (Marks::glance(member_, ledger_.page_of(asked.frame)) == 0)
         frames[count++] = asked.frame;
       else if (now_ns - asked.since_ns < kAskedNs)
         asked_.push_back(asked);
       else
-        policy_->put_back(asked.frame);
+        ledger_.put_back(asked.frame);
     }
     if (count == 0) continue;
     freed += punch({frames, count}, is_freed);
     for (size_t i = 0; i < count; ++i)
-      if (!is_freed[i]) policy_->put_back(frames[i]);
+      if (!is_freed[i]) ledger_.put_back(frames[i]);
   }
   return freed;
 }
@@ -373,22 +299,79 @@ size_t Keeping::evict_asked(size_t most) {
 // page. Returns how many.
 size_t Keeping::punch(std::span<FrameId> frames, std::span<bool> is_freed) {
   OC_CHECK(frames.size() <= Puncher::kPagesMax && is_freed.size() >= frames.size());
-  std::sort(frames.begin(), frames.end(), [&](FrameId a, FrameId b) {
-    return page_of_[static_cast<uint32_t>(a)] < page_of_[static_cast<uint32_t>(b)];
-  });
+  if (frames.empty()) return 0;
+  ledger_.sort_by_page(frames);
   uint64_t pages[Puncher::kPagesMax];
-  for (size_t i = 0; i < frames.size(); ++i) pages[i] = page_of_[static_cast<uint32_t>(frames[i])];
+  for (size_t i = 0; i < frames.size(); ++i) pages[i] = ledger_.page_of(frames[i]);
   const size_t freed = puncher_.punch({pages, frames.size()}, is_freed);
-  for (size_t i = 0; i < frames.size(); ++i) {
-    if (!is_freed[i]) continue;
-    uint64_t first = 0;
-    Known* const known = find(pages[i], &first);
-    OC_CHECK(known != nullptr);
-    OC_CHECK(known->frame[pages[i] - first] == static_cast<uint32_t>(frames[i]) + 1);
-    known->frame[pages[i] - first] = 0;
-    policy_->freed(frames[i]);
-    free_.push_back(static_cast<uint32_t>(frames[i]));
+  for (size_t i = 0; i < frames.size(); ++i)
+    if (is_freed[i]) ledger_.freed(frames[i]);
+  return freed;
+}
+
+// Whether one thread alone has brought pages in since the last time that any came in.
+void Keeping::look_who_fills() {
+  Board& board = member_.board();
+  uint32_t members = 0, threads = 0;
+  MemberRecord* filler = nullptr;
+  for (uint32_t i = 0; i < board.members_end.load(); ++i) {
+    MemberRecord& m = board.members[i];
+    const Filled now{m.filled_pages.load(), m.filling_threads.load()};
+    const Filled before = std::exchange(filled_[i], now);
+    if (now.pages == before.pages) continue;
+    ++members;
+    threads += now.threads == before.threads ? 1 : 2;
+    filler = &m;
   }
+  if (members != 0) lone_ = threads == 1 ? filler : nullptr;
+  if (lone_ != nullptr && lone_->is_joined.load() == 0) lone_ = nullptr;
+}
+
+// Leaves those to the one thread that brings pages in, if there is but one, that are not to be
+// stored first, and have no neighbours with which they leave at once, and forgets their frames;
+// these stand first then. Returns how many.
+size_t Keeping::leave_to_filler(std::span<FrameId> victims) {
+  if (lone_ == nullptr) return 0;
+  ledger_.sort_by_page(victims);
+  size_t left = 0;
+  for (size_t begin = 0, end = 0; begin < victims.size(); begin = end) {
+    const uint64_t first = ledger_.page_of(victims[begin]);
+    for (end = begin + 1; end < victims.size(); ++end)
+      if (ledger_.page_of(victims[end]) != first + (end - begin)) break;
+    if (end - begin >= kRunPages) continue;
+    for (size_t i = begin; i < end; ++i)
+      if (leave_to_filler(victims[i])) std::swap(victims[i], victims[left++]);
+  }
+  return left;
+}
+
+bool Keeping::leave_to_filler(FrameId victim) {
+  const uint64_t page = ledger_.page_of(victim);
+  uint64_t lost = Victims::kNone;
+  if (is_any_written() && Marks::glance(member_, page) != 0) return false;
+  if (!Victims::give(*lone_, page, &lost)) return false;
+  if (lost != Victims::kNone) has_missed_some_ = true;
+  ledger_.freed(victim);
+  return true;
+}
+
+// What was left to a thread that is not alone any more, or has ended. Returns how many have left.
+size_t Keeping::take_back(size_t most) {
+  Board& board = member_.board();
+  uint64_t pages[Puncher::kPagesMax];
+  bool is_freed[Puncher::kPagesMax];
+  size_t count = 0;
+  for (uint32_t i = 0; i < board.members_end.load(); ++i) {
+    MemberRecord& m = board.members[i];
+    while (&m != lone_ && count < std::min(most, Puncher::kPagesMax) &&
+           (pages[count] = Victims::take(m)) != Victims::kNone)
+      ++count;
+  }
+  if (count == 0) return 0;
+  std::sort(pages, pages + count);
+  const size_t freed = puncher_.punch({pages, count}, is_freed);
+  for (size_t i = 0; i < count; ++i)
+    if (!is_freed[i]) ledger_.admit(board, News::of(pages[i], 1, false));
   return freed;
 }
 

@@ -13,17 +13,13 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <map>
-#include <memory>
 #include <span>
 #include <thread>
-#include <vector>
 
 #include "core/buffer/member.h"
+#include "core/buffer/page_ledger.h"
 #include "core/buffer/puncher.h"
-#include "core/os/address_space.h"
 #include "core/os/word.h"
-#include "outcore/policy.h"
 #include "outcore/result.h"
 
 namespace outcore::buffer {
@@ -44,7 +40,6 @@ class Keeping {
   void tell_to_end();
 
  private:
-  static constexpr uint32_t kNone = 0xFFFFFFFF;
   // To look at all memory costs a system call for every stretch of pages: so long between two, if
   // there are other pages that can leave.
   static constexpr uint64_t kLookNs = 1'000'000'000;
@@ -52,15 +47,16 @@ class Keeping {
   // many do.
   static constexpr uint64_t kAskedNs = 20'000'000;
   static constexpr size_t kAskedMax = Board::kLeaving / 2;
+  // So many neighbours are taken out here, by one call.
+  static constexpr size_t kRunPages = 4;
   struct Asked {
     FrameId frame{};
     uint64_t since_ns = 0;
   };
-  // A file's pages, as this process knows them.
-  struct Known {
-    uint32_t index = 0;  // of the board
+  // What a member has brought in, and by how many other threads than the one before.
+  struct Filled {
     uint64_t pages = 0;
-    os::Table<uint32_t> frame;  // of each page: its number + 1; 0: not in memory
+    uint32_t threads = 0;
   };
 
   Status begin();
@@ -68,30 +64,29 @@ class Keeping {
   void wake_room_waiters();
   void look_after_members();
   void forget_files();
-  void forget(uint32_t index);
-  Known* find(uint64_t page, uint64_t* first);
   void drain_news();
   bool must_wait_for_news(uint32_t member, uint64_t waiting);
-  void admit(uint64_t first_page, uint64_t count, bool is_guess);
   void look_at_memory();
   void make_room();
   void ask_writers();
   size_t evict(size_t most);
   size_t evict_asked(size_t most);
   size_t punch(std::span<FrameId> frames, std::span<bool> is_freed);
+  void look_who_fills();
+  size_t leave_to_filler(std::span<FrameId> victims);
+  bool leave_to_filler(FrameId victim);
+  size_t take_back(size_t most);
+  bool is_any_written() const { return member_.board().written_files.load() != 0; }
 
   Member& member_;
   Puncher& puncher_;
-  std::unique_ptr<Policy> policy_;
-  std::map<uint64_t, Known> known_;  // by the first page
-  os::Table<uint64_t> page_of_;      // of a frame
-  std::vector<uint32_t> free_;
+  PageLedger ledger_;
   std::deque<Asked> asked_;
-  uint32_t frames_used_ = 0;  // once
+  std::array<Filled, kMembersMax> filled_{};
+  MemberRecord* lone_ = nullptr;  // of the thread that brings pages in, if it is but one
   std::array<uint64_t, kMembersMax> news_read_{};
   std::array<uint64_t, kMembersMax> gap_since_ns_{};  // the next of them is not there; 0: it is
   bool has_missed_some_ = false;  // pages are in memory that nobody reported, or reported in vain
-  uint64_t capacity_ = 0;
   uint64_t looked_after_ns_ = 0, looked_at_memory_ns_ = 0;
   os::Word<uint32_t> is_ending_{0};
   std::thread thread_;

@@ -311,6 +311,7 @@ void Member::clear(uint32_t member) const {
   m.pin_count.store(0);
   m.pinned_written.store(0);
   for (os::Word<uint64_t>& fill : m.fills) fill.store(0);
+  m.victims_begin.store(m.victims_end.load());  // they are in memory
   if (m.punching.load() % 2 != 0) m.punching.fetch_add(1);
   for (FileRecord& file : board_->files) {
     file.members[member / 64].fetch_and(~(uint64_t{1} << (member % 64)));
@@ -339,7 +340,10 @@ bool Member::wait_for_punchers(uint64_t first_page, uint64_t count) const {
         m.punched_end.load(std::memory_order_seq_cst) <= first_page;
     while (punching.load(std::memory_order_seq_cst) == seen && !is_elsewhere && is_alive(i)) {
       if (limit.is_over()) return false;
-      os::wait_between_processes(&punching, seen, 1'000'000);
+      board_->punch_waiters.fetch_add(1, std::memory_order_seq_cst);
+      if (punching.load(std::memory_order_seq_cst) == seen)
+        os::wait_between_processes(&punching, seen, 1'000'000);
+      board_->punch_waiters.fetch_sub(1);
     }
   }
   return true;

@@ -9,6 +9,7 @@
 #include "core/buffer/fills.h"
 #include "core/buffer/marks.h"
 #include "core/buffer/pins.h"
+#include "core/buffer/victims.h"
 #include "core/os/file_calls.h"
 #include "core/os/wait.h"
 
@@ -22,7 +23,8 @@ constexpr size_t kHolesTogether = 16;
 // Says that this member punches pages of [first, end), for the length of a scope.
 class Punching {
  public:
-  Punching(MemberRecord& record, uint64_t first, uint64_t end) : record_(record) {
+  Punching(const Member& member, uint64_t first, uint64_t end)
+      : board_(member.board()), record_(member.record()) {
     OC_CHECK(first < end);
     record_.punched_first.store(first, std::memory_order_seq_cst);
     record_.punched_end.store(end, std::memory_order_seq_cst);
@@ -31,21 +33,26 @@ class Punching {
   }
   ~Punching() {
     record_.punching.fetch_add(1, std::memory_order_seq_cst);
-    os::wake_between_processes(&record_.punching);
+    if (board_.punch_waiters.load(std::memory_order_seq_cst) != 0)
+      os::wake_between_processes(&record_.punching);
   }
   Punching(const Punching&) = delete;
   Punching& operator=(const Punching&) = delete;
 
  private:
+  const Board& board_;
   MemberRecord& record_;
 };
 
-// One thread of this process at a time. The others wait, but not for ever: it may have been
-// interrupted by a handler of the program.
+// One thread of this process at a time. The others wait, but not for ever (or not at all): it may
+// have been interrupted by a handler of the program.
 class Turn {
  public:
-  explicit Turn(std::atomic<bool>& is_busy) : is_busy_(is_busy) {
+  enum class Patience : uint8_t { kSome, kNone };
+  explicit Turn(std::atomic<bool>& is_busy, Patience patience = Patience::kSome)
+      : is_busy_(is_busy), is_ours_(!is_busy.exchange(true)) {
     constexpr uint64_t kNsMax = 10'000'000;
+    if (is_ours_ || patience == Patience::kNone) return;
     const uint64_t start_ns = os::now_ns();
     while (!(is_ours_ = !is_busy.exchange(true)) && os::now_ns() - start_ns < kNsMax) os::yield();
   }
@@ -109,7 +116,7 @@ size_t Puncher::punch(std::span<const uint64_t> pages, std::span<bool> is_freed)
 
 size_t Puncher::punch_together(std::span<const uint64_t> pages, std::span<bool> is_freed) {
   OC_CHECK(!pages.empty());
-  const Punching punching(member_.record(), pages.front(), pages.back() + 1);
+  const Punching punching(member_, pages.front(), pages.back() + 1);
   for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !must_stay(pages[i]);
   size_t freed = 0;
   for (size_t begin = 0; begin < pages.size();) {
@@ -127,6 +134,26 @@ size_t Puncher::punch_together(std::span<const uint64_t> pages, std::span<bool> 
     }
     begin = end;
   }
+  return freed;
+}
+
+size_t Puncher::punch_victims(MemberRecord& of, size_t most,
+                              std::span<uint64_t, kVictimsAtOnce> stay, size_t* staying) {
+  OC_CHECK(most != 0 && most <= kVictimsAtOnce);
+  *staying = 0;
+  const Turn turn(is_busy_, Turn::Patience::kNone);
+  if (!turn.is_ours() || !member_.has_frames()) return 0;
+  uint64_t pages[kVictimsAtOnce];
+  bool is_freed[kVictimsAtOnce] = {};
+  size_t count = 0;
+  while (count < most && (pages[count] = Victims::take(of)) != Victims::kNone) ++count;
+  if (count == 0) return 0;
+  std::sort(pages, pages + count);
+  const size_t freed = punch_together({pages, count}, is_freed);
+  OC_CHECK(freed <= count);
+  for (size_t i = 0; i < count; ++i)
+    if (!is_freed[i]) stay[(*staying)++] = pages[i];
+  member_.record().evicted_pages.fetch_add(freed, std::memory_order_relaxed);
   return freed;
 }
 
@@ -166,7 +193,7 @@ bool Puncher::punch_marks(uint64_t first_page) {
   OC_CHECK(first_page % Marks::kGroup == 0);
   const Turn turn(is_busy_);
   if (!turn.is_ours()) return false;
-  const Punching punching(member_.record(), first_page, first_page + Marks::kGroup);
+  const Punching punching(member_, first_page, first_page + Marks::kGroup);
   if (Marks::is_any_in_group(member_, first_page)) return false;
   return os::punch_hole(member_.marks_fd(), first_page / Marks::kGroup * kPage, kPage) == 0;
 }

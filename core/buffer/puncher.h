@@ -34,6 +34,11 @@ class Puncher {
   // Frees what lies in the range, for a filler that waits in vain for the keeping process: a few
   // pages anywhere in the memory, as chance will have it. Returns how many.
   size_t punch_any(uint64_t chance);
+  // Frees some of the pages that the member has among its Victims. Those that must stay are put
+  // into `stay`, `*staying` of them. Returns how many were freed. Does not wait.
+  static constexpr size_t kVictimsAtOnce = 8;
+  size_t punch_victims(MemberRecord& of, size_t most, std::span<uint64_t, kVictimsAtOnce> stay,
+                       size_t* staying);
   // Frees the marks of 512 pages, if none of them is marked. False: some are, or another thread of
   // this process is punching.
   bool punch_marks(uint64_t first_page);

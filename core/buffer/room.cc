@@ -5,10 +5,21 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/buffer/victims.h"
 #include "core/os/wait.h"
 #include "core/os/wait_limit.h"
 
 namespace outcore::buffer {
+
+namespace {
+
+// More than come in by one wish, as a rule: so the ring is empty before the room is used up.
+constexpr size_t kVictimsAWish = 2;
+
+// The same in a thread, and another one in each thread of a process that runs at the same time.
+uint64_t this_thread() { return reinterpret_cast<uint64_t>(__builtin_thread_pointer()); }
+
+}  // namespace
 
 uint64_t Room::free_pages_wanted(uint64_t limit_bytes) {
   return std::clamp<uint64_t>(limit_bytes / kPage / 128, 16, 1024);
@@ -21,15 +32,37 @@ void Room::ring() {
     os::wake_between_processes(&board.bell);
 }
 
+size_t Room::take_out_victims(MemberRecord& of, size_t most) {
+  uint64_t stay[Puncher::kVictimsAtOnce];
+  size_t staying = 0;
+  const size_t freed = puncher_.punch_victims(of, most, stay, &staying);
+  OC_CHECK(staying <= most);
+  for (size_t i = 0; i < staying; ++i) tell(stay[i], 1, false);
+  return freed;
+}
+
+// What is left to a thread that may not come to it.
+bool Room::take_out_victims_of_any() {
+  Board& board = member_.board();
+  const uint32_t end = board.members_end.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < end; ++i)
+    if (take_out_victims(board.members[i], Puncher::kVictimsAtOnce) != 0) return true;
+  return false;
+}
+
 bool Room::try_acquire(uint64_t pages) {
   OC_CHECK(pages != 0);
-  os::Word<uint64_t>& reserved = member_.record().reserved_pages;
+  MemberRecord& own = member_.record();
+  if (Victims::count(own) != 0) take_out_victims(own, kVictimsAWish);
+  os::Word<uint64_t>& reserved = own.reserved_pages;
   reserved.fetch_add(pages, std::memory_order_seq_cst);
   const uint64_t limit = limit_bytes();
   uint64_t used = member_.occupancy().used_bytes_at_most();
   if (used + free_pages_wanted(limit) * kPage > limit) used = member_.occupancy().used_bytes();
   if (used > limit) lower(reserved, pages);
-  if (used + free_pages_wanted(limit) * kPage > limit) ring();
+  // What this member is to take out itself counts as free, but to who finds no room.
+  const uint64_t leaving = used > limit ? 0 : Victims::count(own) * kPage;
+  if (used + free_pages_wanted(limit) * kPage > limit + leaving) ring();
   note_used(used);
   return used <= limit;
 }
@@ -80,6 +113,7 @@ bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
   for (;;) {
     const uint32_t changes = board.room_changes.load(std::memory_order_seq_cst);
     if (is_there()) return true;
+    if (take_out_victims_of_any()) continue;
     // The keeping process is at work, and others were faster to take what it has freed: but not for
     // ever.
     const bool is_patient = os::now_ns() - start_ns < kWorkingNs;
@@ -124,6 +158,15 @@ void Room::report(uint64_t first_page, uint64_t count, bool is_guess) {
   MemberRecord& m = member_.record();
   m.filled_pages.fetch_add(count, std::memory_order_relaxed);
   member_.board().filled_pages.fetch_add(count, std::memory_order_seq_cst);
+  if (const uint64_t thread = this_thread(); m.filling_thread.load() != thread) {
+    m.filling_thread.store(thread);
+    m.filling_threads.fetch_add(1);
+  }
+  tell(first_page, count, is_guess);
+}
+
+void Room::tell(uint64_t first_page, uint64_t count, bool is_guess) {
+  MemberRecord& m = member_.record();
   const uint64_t at = m.news_end.fetch_add(1, std::memory_order_seq_cst);
   const News news = News::of(first_page, count, is_guess);
   const uint64_t lost = m.news[at % MemberRecord::kNews].exchange(news.bits());

@@ -51,6 +51,9 @@ class Room {
   template <typename IsThere>
   bool wait_until(const IsThere& is_there, uint64_t wait_ns);
   bool help(uint64_t chance);
+  size_t take_out_victims(MemberRecord& of, size_t most);
+  bool take_out_victims_of_any();
+  void tell(uint64_t first_page, uint64_t count, bool is_guess);
   Member& member_;
   Puncher& puncher_;
   os::Word<uint64_t> impatient_until_ns_{0};

@@ -70,11 +70,9 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
                                              const Wanted& wanted) {
   OC_CHECK(wanted.first <= wanted.page && wanted.page < wanted.end);
   OC_CHECK(wanted.end - wanted.first <= kPagesMax);
-  // One page whose touch has just failed: that another thread has brought it in since is rare, and
-  // harms nothing. Other processes that read the same do so more often.
-  const bool is_alone = cache.shared->buffer().member().board().never_had_company();
-  if (wanted.was_absent && is_alone && wanted.end - wanted.first == 1)
-    return {wanted.page, wanted.end, {1}, 1};
+  // One page whose touch has just failed: that another thread has brought it in since is rare, as
+  // who is just bringing it in has claimed it; and harms nothing.
+  if (wanted.was_absent && wanted.end - wanted.first == 1) return {wanted.page, wanted.end, {1}, 1};
   unsigned char present[kPagesMax] = {};
   const os::Piece piece = view.pieces_of(wanted.first, wanted.end);
   const uint64_t shown = piece.size_bytes / buffer::kPage;

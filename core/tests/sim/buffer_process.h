@@ -38,7 +38,7 @@ struct BufferWorld {
   uint64_t limit_bytes = 0;
   struct Tally {
     uint64_t touches = 0, faults = 0, failures = 0, flushes = 0, pins = 0, joins = 0, refusals = 0,
-             kills = 0, stops = 0, takeovers = 0, left_to_heirs = 0, steps = 0;
+             kills = 0, stops = 0, takeovers = 0, left_to_heirs = 0, victims = 0, steps = 0;
   };
   Tally tally;
 };

@@ -44,7 +44,7 @@ bool run_plan(const BufferPlan& plan, const std::string& test, Tally* sum) {
   sum->touches += its.touches, sum->faults += its.faults, sum->failures += its.failures;
   sum->flushes += its.flushes, sum->pins += its.pins, sum->joins += its.joins;
   sum->refusals += its.refusals, sum->kills += its.kills, sum->stops += its.stops;
-  sum->takeovers += its.takeovers, sum->steps += its.steps;
+  sum->takeovers += its.takeovers, sum->victims += its.victims, sum->steps += its.steps;
   sum->left_to_heirs += its.left_to_heirs;
   return is_good;
 }
@@ -89,19 +89,21 @@ void run_seeds(Kind kind, const char* test) {
   std::printf(
       "%llu seeds, %llu steps: %llu touches, %llu faults (%llu failed), %llu flushes, %llu pins; "
       "%llu processes (%llu without the file), %llu kills (%llu left to heirs), "
-      "%llu stops, %llu that keep\n",
+      "%llu stops, %llu that keep, %llu pages left to who fills\n",
       static_cast<unsigned long long>(seeds.count), static_cast<unsigned long long>(sum->steps),
       static_cast<unsigned long long>(sum->touches), static_cast<unsigned long long>(sum->faults),
       static_cast<unsigned long long>(sum->failures), static_cast<unsigned long long>(sum->flushes),
       static_cast<unsigned long long>(sum->pins), static_cast<unsigned long long>(sum->joins),
       static_cast<unsigned long long>(sum->refusals), static_cast<unsigned long long>(sum->kills),
       static_cast<unsigned long long>(sum->left_to_heirs),
-      static_cast<unsigned long long>(sum->stops), static_cast<unsigned long long>(sum->takeovers));
+      static_cast<unsigned long long>(sum->stops), static_cast<unsigned long long>(sum->takeovers),
+      static_cast<unsigned long long>(sum->victims));
   // What never happens is not tested.
   if (seeds.count >= 50) {
     EXPECT_GT(sum->kills, seeds.count);
     EXPECT_GT(sum->stops, seeds.count / 2);
     EXPECT_GT(sum->takeovers, seeds.count);
+    EXPECT_GT(sum->victims, seeds.count);
     EXPECT_GT(sum->pins, seeds.count);
     EXPECT_EQ(sum->left_to_heirs != 0, kind == Kind::kWritten);
   }

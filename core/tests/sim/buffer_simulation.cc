@@ -56,6 +56,8 @@ bool BufferSimulation::run() {
   const bool is_good = world_.fibers.run();
   world_.tally.steps = world_.fibers.steps();
   world_.tally.takeovers = board_->takeovers.load();
+  for (const buffer::MemberRecord& m : board_->members)
+    world_.tally.victims += m.victims_end.load();
   if (is_good) anchor_.reset();
   static_cast<void>(anchor_.release());
   for (auto& process : processes_) static_cast<void>(process.release());
