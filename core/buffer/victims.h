@@ -1,4 +1,4 @@
-// Victims: pages that are to leave a buffer, left to the one thread that is bringing pages in, while
+// Victims: pages that are to leave a buffer, left to the one thread that is bringing pages in, if
 // no other one does. To take a page out interrupts each other processor that runs a process which
 // has the page mapped, and waits for its answer; where the keeping process does that, it costs the
 // one thread that works twice what its own fill takes. That thread takes them out for less than a

@@ -110,13 +110,17 @@ bool Keeper::keep(Shard& shard) {
     if (run_turn(shard, 128, Caller::kThread) == 0 && pager_.budget.used() <= high) return false;
   }
   if (pager_.budget.used() <= high) return true;
-  while (pager_.budget.used() > low) {
-    const uint64_t over = pager_.budget.used() - std::min(pager_.budget.used(), low);
+  const uint64_t used_before = pager_.budget.used();
+  uint64_t to_free = used_before - std::min(used_before, low);
+  const uint64_t little = to_free / 8;
+  while (to_free > little && pager_.budget.used() > low) {
+    const uint64_t over = to_free;
     const os::Locked turn(shard.turn);
     const uint64_t page_bytes = pager_.usual_page_bytes(shard);
     const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
     const uint32_t resting = shard.leaving.size();
-    const bool has_freed = run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread) > 0;
+    const uint64_t freed = run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread);
+    to_free -= std::min(to_free, freed); const bool has_freed = freed > 0;
     // The queue of leaving pages fills before it gives anything.
     if (!has_freed && shard.leaving.size() <= resting) return false;
   }
