@@ -46,12 +46,23 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
   if (start_ns != 0) cache.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
   const uint64_t used = pager_.budget.used(), limit = pager_.budget.limit();
   if (used <= limit / 100 * pager_.options.high_watermark && !pager_.is_crowded.load()) return 0;
+  if (evicts_itself(cache, caller) && keeper_.help(caller, static_cast<uint32_t>(*frame))) return 0;
   keeper_.call_keepers();
   // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
   // saved for all.
   if (used > limit - std::max(limit / 128, 4 * cache.page_bytes))
     keeper_.help(caller, static_cast<uint32_t>(*frame));
   return 0;
+}
+
+// Each written page is protected while it is written back: an interrupt of every other processor
+// that runs a thread of this process, 20 µs on a virtual machine. While one thread alone touches
+// pages, and is here, there is no such processor unless a keeper's thread runs. That pays where the
+// store takes less for a page.
+bool FrameSupply::evicts_itself(const PageCache& cache, Caller caller) const {
+  return caller == Caller::kFault && cache.delivery != Delivery::kMessages &&
+         cache.traits.is_fault_safe && !cache.traits.has_slow_writes && cache.is_writable.load() &&
+         cache.write_cost.is_low() && pager_.readers.is_one();
 }
 
 void FrameSupply::free_frame(PageCache& cache, uint32_t frame) {

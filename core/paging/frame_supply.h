@@ -26,6 +26,7 @@ class FrameSupply {
   bool can_repeat(int result, Caller caller, uint32_t* tries);
 
  private:
+  bool evicts_itself(const PageCache& cache, Caller caller) const;
   Pager& pager_;
   Keeper& keeper_;
 };

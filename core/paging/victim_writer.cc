@@ -4,6 +4,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/os/wait.h"
 
 namespace outcore::paging {
 
@@ -97,8 +98,13 @@ void VictimWriter::write_until(uint32_t finish_end) {
     end = begin + at_once;
     const std::span<StoreRequest> batch{shard_.request + begin, at_once};
     if (caller_ == Caller::kFault) {
-      for (StoreRequest& r : batch)
+      const uint64_t start_ns = os::now_ns();
+      uint64_t bytes = 0;
+      for (StoreRequest& r : batch) {
         r.result = cache.store.load()->write(r.offset, {r.bytes, r.size_bytes});
+        bytes += r.size_bytes;
+      }
+      cache.write_cost.note(at_once, bytes, os::now_ns() - start_ns);
     } else {
       cache.store.load()->transfer(batch);
     }

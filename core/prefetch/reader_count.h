@@ -31,6 +31,12 @@ class ReaderCount {
     return static_cast<uint32_t>(std::max({seen & UINT32_MAX, counted_in(now - 1), uint64_t{1}}));
   }
 
+  // Whether one thread alone did, as far as misses are counted.
+  bool is_one() const {
+    const uint64_t now = misses_.load(std::memory_order_relaxed) / kRoundMisses + 1;
+    return std::max(counted_in(now), counted_in(now - 1)) == 1;
+  }
+
   // The same, of anybody who missed none.
   uint32_t count() const {
     const uint64_t now = misses_.load(std::memory_order_relaxed) / kRoundMisses + 1;
