@@ -194,14 +194,14 @@ void Keeping::look_at_memory() {
 // While there is less than should be free.
 void Keeping::make_room() {
   Board& board = member_.board();
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     const uint64_t limit = board.limit_bytes.load(), used = member_.occupancy().used_bytes();
     const uint64_t frames_bytes = member_.occupancy().pages_in_memory() * kPage;
     const uint64_t others = used - std::min(used, frames_bytes);
     ledger_.set_capacity(limit - std::min(limit, others));
     const uint64_t wanted = Room::free_pages_wanted(limit) * kPage;
     if (used + wanted <= limit) return;
-    look_who_fills();
+    if (is_first) look_who_fills();
     uint64_t most = (used + 2 * wanted - limit) / kPage;
     if (take_back(most) != 0) {
       wake_room_waiters();
@@ -227,8 +227,8 @@ void Keeping::ask_writers() {
   os::wake_between_processes(&board.store_requests);
 }
 
-// Returns how many pages have left. Those that are written are stored first, by who wrote them,
-// who rings then.
+// Returns how many pages have left, or were left to who fills. Those that are written are stored
+// first, by who wrote them, who rings then.
 size_t Keeping::evict(size_t most) {
   OC_CHECK(most != 0);
   if (!member_.has_frames()) return 0;
@@ -249,7 +249,7 @@ size_t Keeping::evict(size_t most) {
   // A few that stay do no harm, and are not worth waking everybody. Who has always been alone
   // stores enough ahead, many pages at once: each of its own takes the other processors' time, too.
   const bool is_alone = board.never_had_company();
-  const bool is_to_ask = 2 * freed < count && is_any_written();
+  const bool is_to_ask = 2 * (left + freed) < found && is_any_written();
   size_t told = 0;
   const uint64_t now_ns = os::now_ns();
   for (size_t i = 0; i < count; ++i) {
@@ -309,7 +309,8 @@ size_t Keeping::punch(std::span<FrameId> frames, std::span<bool> is_freed) {
   return freed;
 }
 
-// Whether one thread alone has brought pages in since the last time that any came in.
+// Whether one thread alone has brought pages in since there was too little room the last time. If
+// nobody has, somebody asks for room that does not come to fill.
 void Keeping::look_who_fills() {
   Board& board = member_.board();
   uint32_t members = 0, threads = 0;
@@ -323,8 +324,8 @@ void Keeping::look_who_fills() {
     threads += now.threads == before.threads ? 1 : 2;
     filler = &m;
   }
-  if (members != 0) lone_ = threads == 1 ? filler : nullptr;
-  if (lone_ != nullptr && lone_->is_joined.load() == 0) lone_ = nullptr;
+  OC_CHECK(threads >= members);
+  lone_ = threads == 1 && filler->is_joined.load() != 0 ? filler : nullptr;
 }
 
 // Leaves those to the one thread that brings pages in, if there is but one, that are not to be

@@ -53,7 +53,7 @@ class Keeping {
     FrameId frame{};
     uint64_t since_ns = 0;
   };
-  // What a member has brought in, and by how many other threads than the one before.
+  // What a member has brought in, and how often by another thread than the time before.
   struct Filled {
     uint64_t pages = 0;
     uint32_t threads = 0;

@@ -100,7 +100,15 @@ void PageLedger::forget_file(uint32_t index) {
   known_.erase(found);
 }
 
+size_t PageLedger::choose_victims(std::span<FrameId> victims) {
+  OC_CHECK(policy_ != nullptr);
+  const size_t found = policy_->choose_victims(victims);
+  OC_CHECK(found <= victims.size());
+  return found;
+}
+
 void PageLedger::set_capacity(uint64_t bytes) {
+  OC_CHECK(policy_ != nullptr);
   const uint64_t capacity = std::min(bytes / kPage, page_of_.count());
   if (capacity / 16 == capacity_ / 16) return;
   capacity_ = capacity;

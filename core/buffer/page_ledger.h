@@ -31,7 +31,7 @@ class PageLedger {
   void set_capacity(uint64_t bytes);
 
   // At most as many as there is place for; each is given back by put_back(), or by freed().
-  size_t choose_victims(std::span<FrameId> victims) { return policy_->choose_victims(victims); }
+  size_t choose_victims(std::span<FrameId> victims);
   uint64_t page_of(FrameId frame) const { return page_of_[static_cast<uint32_t>(frame)]; }
   void put_back(FrameId victim) { policy_->put_back(victim); }
   void freed(FrameId victim);  // its page is in memory no more, or is left to others

@@ -28,11 +28,12 @@ class Punching {
     OC_CHECK(first < end);
     record_.punched_first.store(first, std::memory_order_seq_cst);
     record_.punched_end.store(end, std::memory_order_seq_cst);
-    const uint32_t before = record_.punching.fetch_add(1, std::memory_order_seq_cst);
-    OC_CHECK(before % 2 == 0);
+    record_.punching.store((record_.punching.load() + 1) | 1, std::memory_order_seq_cst);
   }
+  // Even, also if others took this member for dead meanwhile (its descriptors are closed), and have
+  // cleared its record.
   ~Punching() {
-    record_.punching.fetch_add(1, std::memory_order_seq_cst);
+    record_.punching.store((record_.punching.load() + 2) & ~1u, std::memory_order_seq_cst);
     if (board_.punch_waiters.load(std::memory_order_seq_cst) != 0)
       os::wake_between_processes(&record_.punching);
   }
@@ -141,18 +142,17 @@ size_t Puncher::punch_victims(MemberRecord& of, size_t most,
                               std::span<uint64_t, kVictimsAtOnce> stay, size_t* staying) {
   OC_CHECK(most != 0 && most <= kVictimsAtOnce);
   *staying = 0;
+  if (Victims::count(of) == 0) return 0;
   const Turn turn(is_busy_, Turn::Patience::kNone);
   if (!turn.is_ours() || !member_.has_frames()) return 0;
-  uint64_t pages[kVictimsAtOnce];
-  bool is_freed[kVictimsAtOnce] = {};
-  size_t count = 0;
-  while (count < most && (pages[count] = Victims::take(of)) != Victims::kNone) ++count;
-  if (count == 0) return 0;
-  std::sort(pages, pages + count);
-  const size_t freed = punch_together({pages, count}, is_freed);
-  OC_CHECK(freed <= count);
-  for (size_t i = 0; i < count; ++i)
-    if (!is_freed[i]) stay[(*staying)++] = pages[i];
+  size_t freed = 0;
+  // One by one: who stands still here keeps others from that page, and from no other.
+  for (uint64_t page; freed + *staying < most && (page = Victims::take(of)) != Victims::kNone;) {
+    bool is_freed = false;
+    freed += punch_together({&page, 1}, {&is_freed, 1});
+    if (!is_freed) stay[(*staying)++] = page;
+  }
+  OC_CHECK(freed + *staying <= most);
   member_.record().evicted_pages.fetch_add(freed, std::memory_order_relaxed);
   return freed;
 }

@@ -13,9 +13,6 @@ namespace outcore::buffer {
 
 namespace {
 
-// More than come in by one wish, as a rule: so the ring is empty before the room is used up.
-constexpr size_t kVictimsAWish = 2;
-
 // The same in a thread, and another one in each thread of a process that runs at the same time.
 uint64_t this_thread() { return reinterpret_cast<uint64_t>(__builtin_thread_pointer()); }
 
@@ -50,10 +47,18 @@ bool Room::take_out_victims_of_any() {
   return false;
 }
 
+// One page more leaves than comes in: so the ring is empty before the room is used up.
 bool Room::try_acquire(uint64_t pages) {
   OC_CHECK(pages != 0);
   MemberRecord& own = member_.record();
-  if (Victims::count(own) != 0) take_out_victims(own, kVictimsAWish);
+  take_out_victims(own, std::min<uint64_t>(pages + 1, Puncher::kVictimsAtOnce));
+  while (!try_reserve(pages))
+    if (take_out_victims(own, Puncher::kVictimsAtOnce) == 0) return false;
+  return true;
+}
+
+bool Room::try_reserve(uint64_t pages) {
+  MemberRecord& own = member_.record();
   os::Word<uint64_t>& reserved = own.reserved_pages;
   reserved.fetch_add(pages, std::memory_order_seq_cst);
   const uint64_t limit = limit_bytes();
@@ -113,7 +118,6 @@ bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
   for (;;) {
     const uint32_t changes = board.room_changes.load(std::memory_order_seq_cst);
     if (is_there()) return true;
-    if (take_out_victims_of_any()) continue;
     // The keeping process is at work, and others were faster to take what it has freed: but not for
     // ever.
     const bool is_patient = os::now_ns() - start_ns < kWorkingNs;
@@ -123,6 +127,7 @@ bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
     }
     const uint64_t now_ns = os::now_ns();
     if (limit.is_over() || !member_.has_frames()) return false;
+    if (take_out_victims_of_any()) continue;
     const bool is_impatient = now_ns < impatient_until_ns_.load(std::memory_order_relaxed);
     if (now_ns - helped_ns > (is_impatient ? kLittlePatienceNs : kPatienceNs)) {
       helped_ns = now_ns;

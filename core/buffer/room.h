@@ -19,9 +19,11 @@ class Room {
  public:
   Room(Member& member, Puncher& puncher) : member_(member), puncher_(puncher) {}
 
+  // Does not wait. Takes out what was left to this member to take out (Victims): each time a page
+  // more than it asks for, and all if there is no room else.
   bool try_acquire(uint64_t pages);
-  // Waits for the keeping process, at most `wait_ns`; if that does nothing for long, pages leave as
-  // chance will have it. 0 or -ENOMEM.
+  // Takes out what was left to others, too, and waits for the keeping process, at most `wait_ns`;
+  // if that does nothing for long, pages leave as chance will have it. 0 or -ENOMEM.
   // It gives up with -EAGAIN if `gives_up` says so.
   struct Question {
     bool (*ask)(const void* of);
@@ -51,6 +53,7 @@ class Room {
   template <typename IsThere>
   bool wait_until(const IsThere& is_there, uint64_t wait_ns);
   bool help(uint64_t chance);
+  bool try_reserve(uint64_t pages);
   size_t take_out_victims(MemberRecord& of, size_t most);
   bool take_out_victims_of_any();
   void tell(uint64_t first_page, uint64_t count, bool is_guess);

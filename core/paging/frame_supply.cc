@@ -45,8 +45,9 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
   OC_CHECK(*frame < pager_.frames.count());
   if (start_ns != 0) cache.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
   const uint64_t used = pager_.budget.used(), limit = pager_.budget.limit();
-  if (used <= limit / 100 * pager_.options.high_watermark && !pager_.is_crowded.load()) return 0;
-  if (evicts_itself(cache, caller) && keeper_.help(caller, static_cast<uint32_t>(*frame))) return 0;
+  const bool is_crowded = pager_.is_crowded.load();
+  if (used <= limit / 100 * pager_.options.high_watermark && !is_crowded) return 0;
+  if (!is_crowded && evict_itself(cache, caller, *frame)) return 0;
   keeper_.call_keepers();
   // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
   // saved for all.
@@ -55,14 +56,30 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
   return 0;
 }
 
-// Each written page is protected while it is written back: an interrupt of every other processor
-// that runs a thread of this process, 20 µs on a virtual machine. While one thread alone touches
-// pages, and is here, there is no such processor unless a keeper's thread runs. That pays where the
-// store takes less for a page.
-bool FrameSupply::evicts_itself(const PageCache& cache, Caller caller) const {
-  return caller == Caller::kFault && cache.delivery != Delivery::kMessages &&
-         cache.traits.is_fault_safe && !cache.traits.has_slow_writes && cache.is_writable.load() &&
-         cache.write_cost.is_low() && pager_.readers.is_one();
+// While one thread alone misses pages, it takes them out itself instead of calling a keeper, if its
+// pages may be written and its store is fast. Each written page is protected before it is written
+// back, which interrupts the other processors that run threads of this process: 20 µs each on a
+// virtual machine, and the keeper and that thread would interrupt each other. False: the keepers
+// are to be called.
+bool FrameSupply::evict_itself(const PageCache& cache, Caller caller, uint32_t first_choice) {
+  if (caller != Caller::kFault || cache.delivery == Delivery::kMessages ||
+      !cache.traits.is_fault_safe || cache.traits.has_slow_writes || !cache.is_writable.load() ||
+      !pager_.readers.is_one())
+    return false;
+  const WriteCost::Level cost = pager_.write_cost.level(os::now_ns());
+  const bool is_trial = cost == WriteCost::Level::kUnknown;
+  // Not all misses are counted (Advice::kRandom): of those that are, some must be new.
+  constexpr uint64_t kMissesATrial = 64;
+  const uint64_t misses = pager_.readers.misses();
+  if (cost == WriteCost::Level::kHigh ||
+      misses - misses_seen_.load(std::memory_order_relaxed) < (is_trial ? kMissesATrial : 1))
+    return false;
+  misses_seen_.store(misses, std::memory_order_relaxed);
+  constexpr uint32_t kTrialVictims = 4;
+  if (!keeper_.help(caller, first_choice, is_trial ? kTrialVictims : Keeper::kHelpVictims) ||
+      is_trial)
+    return false;
+  return pager_.budget.used() <= pager_.budget.limit() / 100 * pager_.options.high_watermark;
 }
 
 void FrameSupply::free_frame(PageCache& cache, uint32_t frame) {

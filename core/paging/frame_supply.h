@@ -3,6 +3,7 @@
 // The fault path; any thread that holds no turn.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/paging/keeper.h"
@@ -26,9 +27,10 @@ class FrameSupply {
   bool can_repeat(int result, Caller caller, uint32_t* tries);
 
  private:
-  bool evicts_itself(const PageCache& cache, Caller caller) const;
+  bool evict_itself(const PageCache& cache, Caller caller, uint32_t first_choice);
   Pager& pager_;
   Keeper& keeper_;
+  std::atomic<uint64_t> misses_seen_{0};  // when a thread evicted pages itself
 };
 
 }  // namespace outcore::paging

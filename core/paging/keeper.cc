@@ -66,13 +66,13 @@ uint64_t Keeper::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   return freed;
 }
 
-bool Keeper::help(Caller caller, uint32_t first_choice) {
+bool Keeper::help(Caller caller, uint32_t first_choice, uint32_t victims_max) {
   for (size_t i = 0; i < pager_.shards.size(); ++i) {
     Shard& shard = *pager_.shards[(first_choice + i) % pager_.shards.size()];
     if (!shard.turn.try_lock()) continue;
     // Of large pages a batch is few, or it would take what is in use.
     const auto victims = static_cast<uint32_t>(std::clamp<uint64_t>(
-        pager_.budget.limit() / 32 / pager_.usual_page_bytes(shard), 1, kHelpVictims));
+        pager_.budget.limit() / 32 / pager_.usual_page_bytes(shard), 1, victims_max));
     const bool has_freed = run_turn(shard, victims, caller) > 0;
     shard.turn.unlock();
     if (has_freed) return true;
@@ -110,19 +110,22 @@ bool Keeper::keep(Shard& shard) {
     if (run_turn(shard, 128, Caller::kThread) == 0 && pager_.budget.used() <= high) return false;
   }
   if (pager_.budget.used() <= high) return true;
-  const uint64_t used_before = pager_.budget.used();
-  uint64_t to_free = used_before - std::min(used_before, low);
-  const uint64_t little = to_free / 8;
-  while (to_free > little && pager_.budget.used() > low) {
-    const uint64_t over = to_free;
+  // What comes in meanwhile is for the next call: to run after it means turns of a page or two,
+  // each of which interrupts all processors.
+  const uint64_t too_much = pager_.budget.used() - std::min(pager_.budget.used(), low);
+  const uint64_t little = std::min(too_much / 8, high - low);
+  for (uint64_t freed = 0; freed + little < too_much;) {
+    const uint64_t used = pager_.budget.used();
+    if (used <= low) break;
+    const uint64_t over = std::min(too_much - freed, used - low);
     const os::Locked turn(shard.turn);
     const uint64_t page_bytes = pager_.usual_page_bytes(shard);
     const uint64_t victims = std::clamp<uint64_t>(over / page_bytes + 1, 1, 128);
     const uint32_t resting = shard.leaving.size();
-    const uint64_t freed = run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread);
-    to_free -= std::min(to_free, freed); const bool has_freed = freed > 0;
+    const uint64_t in_turn = run_turn(shard, static_cast<uint32_t>(victims), Caller::kThread);
     // The queue of leaving pages fills before it gives anything.
-    if (!has_freed && shard.leaving.size() <= resting) return false;
+    if (in_turn == 0 && shard.leaving.size() <= resting) return false;
+    freed += in_turn;
   }
   return true;
 }

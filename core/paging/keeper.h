@@ -23,11 +23,11 @@ class Keeper {
   // shard.turn is held.
   uint64_t run_turn(Shard& shard, uint32_t victims, Caller caller);
   // Runs a turn of some shard whose turn is free. True if it freed something.
-  bool help(Caller caller, uint32_t first_choice);
+  bool help(Caller caller, uint32_t first_choice, uint32_t victims_max = kHelpVictims);
   // Wakes the keepers' threads.
   void call_keepers();
-  // Evicts down to the low watermark if above the high one; false if nothing could be freed though
-  // it should.
+  // If above the high watermark, evicts what is too much above the low one at that moment, but for
+  // a little; false if nothing could be freed though it should.
   bool keep(Shard& shard);
   // The thread of a shard's keeper, until Pager::is_stopping. Called when the high watermark is
   // passed; where nothing can be freed (all pinned, or the store refuses writes) it tries again,

@@ -20,7 +20,6 @@
 #include "core/paging/change_log.h"
 #include "core/paging/gate.h"
 #include "core/paging/shared_writes.h"
-#include "core/paging/write_cost.h"
 #include "core/paging/write_failures.h"
 #include "core/prefetch/fetch_tuner.h"
 #include "core/prefetch/stream_lengths.h"
@@ -100,7 +99,6 @@ struct PageCache {
   std::atomic<uint64_t> unpoisoned_ns{0};  // since when poison is refused; 0: it is not
   WriteFailures write_failures{entry->is_degraded};
   Gate read_gate, write_gate;
-  WriteCost write_cost;
   os::EpochGate epoch;
   metrics::CounterBlock& counters = entry->counters;
   prefetch::FetchHistory fetches{entry->fetches};     // what its misses have shown

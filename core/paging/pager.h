@@ -21,6 +21,7 @@
 #include "core/os/wait.h"
 #include "core/paging/page_cache.h"
 #include "core/paging/shard.h"
+#include "core/paging/write_cost.h"
 #include "core/paging/write_stall.h"
 #include "core/prefetch/fetch_tuner.h"
 #include "core/prefetch/reader_count.h"
@@ -103,6 +104,7 @@ struct Pager {
   // The policy lives on pages that come back before they are freed.
   bool policy_wants_rescue = false;
   WriteStall stall;
+  WriteCost write_cost;
   prefetch::ReaderCount readers;  // threads that missed pages recently
   prefetch::FetchTuner tuner;     // how much a miss brings in
   std::atomic<uint64_t> pinned_bytes{0};

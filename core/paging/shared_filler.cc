@@ -70,8 +70,8 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
                                              const Wanted& wanted) {
   OC_CHECK(wanted.first <= wanted.page && wanted.page < wanted.end);
   OC_CHECK(wanted.end - wanted.first <= kPagesMax);
-  // One page whose touch has just failed: that another thread has brought it in since is rare, as
-  // who is just bringing it in has claimed it; and harms nothing.
+  // One page whose touch has just failed, and that is ours to bring in: that another thread has
+  // done so since is rare, and harms nothing.
   if (wanted.was_absent && wanted.end - wanted.first == 1) return {wanted.page, wanted.end, {1}, 1};
   unsigned char present[kPagesMax] = {};
   const os::Piece piece = view.pieces_of(wanted.first, wanted.end);

@@ -94,17 +94,18 @@ void VictimWriter::write_until(uint32_t finish_end) {
     while (end < shard_.request_count &&
            shard_.victim[shard_.request_first_victim[end]].cache == &cache)
       ++end;
+    const uint64_t start_ns = os::now_ns();
     const uint32_t at_once = cache.write_gate.enter(end - begin);
     end = begin + at_once;
     const std::span<StoreRequest> batch{shard_.request + begin, at_once};
     if (caller_ == Caller::kFault) {
-      const uint64_t start_ns = os::now_ns();
-      uint64_t bytes = 0;
+      uint64_t pages = 0;
       for (StoreRequest& r : batch) {
         r.result = cache.store.load()->write(r.offset, {r.bytes, r.size_bytes});
-        bytes += r.size_bytes;
+        if (r.result == 0) pages += std::max<uint64_t>(r.size_bytes / cache.page_bytes, 1);
       }
-      cache.write_cost.note(at_once, bytes, os::now_ns() - start_ns);
+      const uint64_t now_ns = os::now_ns();
+      if (pages != 0) pager_.write_cost.note(pages, now_ns - start_ns, now_ns);
     } else {
       cache.store.load()->transfer(batch);
     }

@@ -37,6 +37,8 @@ class ReaderCount {
     return std::max(counted_in(now), counted_in(now - 1)) == 1;
   }
 
+  uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }  // that were noted
+
   // The same, of anybody who missed none.
   uint32_t count() const {
     const uint64_t now = misses_.load(std::memory_order_relaxed) / kRoundMisses + 1;

@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include "core/buffer/page_ledger.h"
 #include "core/buffer/shared_file.h"
+#include "core/os/wait.h"
 #include "core/tests/buffer/buffer_of.h"
 
 namespace outcore::buffer {
@@ -22,7 +25,7 @@ class VictimsOf : public BufferOf {
   void SetUp() override {
     buffer_ = join();
     ASSERT_NE(buffer_, nullptr);
-    file_ = SharedFile::open(buffer_, {1, 2, 2 * kLimit, 3}).value();
+    file_ = SharedFile::open(buffer_, {1, 2, 4 * kLimit, 3}).value();
   }
   MemberRecord& record() { return buffer_->member().record(); }
   uint64_t in_memory() { return buffer_->member().occupancy().pages_in_memory(); }
@@ -34,8 +37,15 @@ class VictimsOf : public BufferOf {
     buffer_->room().release(1);
   }
 
+  // So many more, all of them even: neighbours would leave together.
+  void bring_in_many(uint64_t count) {
+    for (; count != 0 && !HasFailure(); --count, next_ = (next_ + 2 * 37) % file_->pages())
+      bring_in(next_);
+  }
+
   std::shared_ptr<Buffer> buffer_;
   std::unique_ptr<SharedFile> file_;
+  uint64_t next_ = 0;
 };
 
 TEST_F(VictimsOf, AreTakenOnceAndInOrder) {
@@ -102,16 +112,38 @@ TEST_F(VictimsOf, SeveralThreadsTakeEachOnce) {
   for (uint64_t page = 0; page < kGiven; ++page) ASSERT_EQ(all[page], page);
 }
 
-TEST_F(VictimsOf, OfAThreadAloneLeaveByItself) {
-  for (uint64_t page = 0; page < 4 * kLimit / kPage && !HasFailure(); ++page)
-    bring_in(page % file_->pages());
-  EXPECT_NE(record().victims_end.load(), 0u);
+TEST_F(VictimsOf, OfAThreadAloneAreLeftToIt) {
+  bring_in_many(4 * kLimit / kPage);
+  EXPECT_GT(record().victims_end.load(), kLimit / kPage);
   EXPECT_LE(in_memory(), kLimit / kPage);
-  // None is forgotten: what is not in the ring any more is out of memory, or known again.
-  EXPECT_LE(record().victims_begin.load(), record().victims_end.load());
 }
 
-TEST_F(VictimsOf, ThatArePinnedStay) {
+TEST_F(VictimsOf, OfThreadsInTurnsAreNotLeftToEither) {
+  bring_in_many(2 * kLimit / kPage);
+  ASSERT_NE(record().victims_end.load(), 0u);
+  std::atomic<int> turn{0};
+  const auto fill_in_turns = [&](int own) {
+    for (int i = 0; i < 1000 && !HasFailure(); ++i) {
+      for (int seen = turn; seen != own; seen = turn) turn.wait(seen);
+      bring_in_many(1);
+      turn = 1 - own;
+      turn.notify_one();
+    }
+  };
+  for (const bool is_settled : {false, true}) {
+    const uint64_t before = record().victims_end.load();
+    std::jthread other([&] { fill_in_turns(1); });
+    fill_in_turns(0);
+    other.join();
+    if (is_settled) {
+      EXPECT_EQ(record().victims_end.load(), before);
+    }
+  }
+  EXPECT_EQ(Victims::count(record()), 0u);
+  EXPECT_LE(in_memory(), kLimit / kPage);
+}
+
+TEST_F(VictimsOf, ThatArePinnedStayAndAreNotForgotten) {
   for (uint64_t page = 0; page < 8; ++page) bring_in(page);
   ASSERT_TRUE(buffer_->pins().reserve(1));
   ASSERT_EQ(buffer_->pins().add(file_->frame_page(3)), 0);
@@ -124,10 +156,34 @@ TEST_F(VictimsOf, ThatArePinnedStay) {
     buffer_->room().release(1);
   }
   EXPECT_EQ(in_memory(), 1u);
-  EXPECT_EQ(::lseek(buffer_->member().frames_fd(), 0, SEEK_DATA),
-            static_cast<off_t>(file_->frame_page(3) * kPage));
+  const auto is_there = [&] {
+    const auto at = static_cast<off_t>(file_->frame_page(3) * kPage);
+    return ::lseek(buffer_->member().frames_fd(), at, SEEK_DATA) == at;
+  };
+  EXPECT_TRUE(is_there());
   buffer_->pins().drop(file_->frame_page(3));
   buffer_->pins().unreserve(1);
+  for (int i = 0; i < 100 && is_there() && !HasFailure(); ++i) bring_in_many(kLimit / kPage / 2);
+  EXPECT_FALSE(is_there());
+}
+
+TEST_F(VictimsOf, OfAFileThatIsForgottenDoNoHarm) {
+  bring_in_many(16);
+  const uint64_t first = file_->frame_page(0);
+  uint64_t lost = 0;
+  for (uint64_t page = 0; page < 16; ++page)
+    ASSERT_TRUE(Victims::give(record(), first + page, &lost));
+  file_.reset();
+  const FileRecord& file = buffer_->member().board().files[0];
+  const uint64_t start_ns = os::now_ns();
+  while (file.state.load() != FileState::kFree && os::now_ns() - start_ns < 30'000'000'000)
+    os::yield();
+  ASSERT_EQ(file.state.load(), FileState::kFree);
+  while (Victims::count(record()) != 0) {
+    ASSERT_TRUE(buffer_->room().try_acquire(1));
+    buffer_->room().release(1);
+  }
+  EXPECT_EQ(in_memory(), 0u);
 }
 
 // The thread that they were left to does nothing any more, and nobody keeps the buffer: who needs

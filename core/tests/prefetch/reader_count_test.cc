@@ -30,6 +30,19 @@ TEST(ReaderCount, ForgetsThoseWhoMissNothingForTwoRounds) {
   EXPECT_EQ(readers.count(), 1u);
 }
 
+TEST(ReaderCount, OneIsAloneFromItsFirstMissOnAndUntilAnotherMisses) {
+  ReaderCount readers;
+  EXPECT_FALSE(readers.is_one()) << "nobody has missed";
+  uint64_t one = 0, other = 0;
+  readers.note(&one);
+  EXPECT_TRUE(readers.is_one());
+  EXPECT_EQ(readers.misses(), 1u);
+  readers.note(&other);
+  EXPECT_FALSE(readers.is_one());
+  for (int i = 0; i < 3 * 256; ++i) readers.note(&one);
+  EXPECT_TRUE(readers.is_one());
+}
+
 TEST(ReaderCount, CountsThreadsThatMissAtTheSameTime) {
   ReaderCount readers;
   std::vector<std::thread> threads;
