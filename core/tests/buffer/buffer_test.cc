@@ -64,6 +64,7 @@ TEST_F(BufferOf, PinnedPagesStayAndOthersLeave) {
 }
 
 TEST_F(BufferOf, HalfOfTheLimitCanBePinnedByAllTogether) {
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
   const auto here = join();
   const uint64_t half = kLimit / kPage / 2;
   ASSERT_TRUE(here->pins().reserve(half));
@@ -186,6 +187,7 @@ TEST_F(BufferOf, WhatADeadMemberBroughtInUntoldIsCounted) {
 }
 
 TEST_F(BufferOf, PrivateMemoryLeavesTheFramesAnEighth) {
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
   const auto here = join();
   EXPECT_FALSE(here->acquire_private(kLimit, 1'000'000));
   EXPECT_TRUE(here->acquire_private(kLimit / 2, 1'000'000));

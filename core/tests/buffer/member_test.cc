@@ -37,6 +37,7 @@ TEST_F(BufferOf, AProcessIsOneWithItsName) {
 }
 
 TEST_F(BufferOf, TheFirstSetsTheLimit) {
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
   const auto here = join();
   const pid_t other = job_.begin([&] {
     const auto joined = Buffer::join("b", 4 * kLimit);
