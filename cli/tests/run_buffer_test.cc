@@ -139,8 +139,9 @@ TEST_F(RunBuffer, PagesOfServedFilesStayWhenTheirReadersHaveEnded) {
                            "tr -d ' \n' < r.json | grep -o '\"read_bytes\":[0-9]*' | "
                            "cut -d: -f2 | awk '{ s += $1 } END { print s + 0 }'; ";
   // Until the server has taken the file, and is done with what the last one left.
-  const std::string until_held =
-      "until " + outcore + " buffers ls --json | grep -q '\"files\": 1'; do :; done; ";
+  const std::string until_held = "until " + outcore +
+                                 " buffers ls --json | tr -d ' \n' | grep -q "
+                                 "'\"files\":1,.*\"resident_bytes\":0,'; do :; done; ";
   const Outcome outcome =
       bash(outcore + " serve samples --budget 40M data.bin 2> said & " + until_held + scan + scan +
            "printf x >> data.bin; touch written; " + until_held + scan + scan + outcore +
