@@ -59,7 +59,7 @@ class News {
 
 struct MemberRecord {
   static constexpr uint32_t kNews = 4096, kPinSets = 256, kPinWays = 16, kFills = 64;
-  static constexpr uint64_t kVictims = 1024;  // Room::free_pages_wanted() at most
+  static constexpr uint64_t kVictims = 1024;  // and so many pages are kept free at most
 
   // Another number for each member that was in this place.
   os::Word<uint64_t> generation;

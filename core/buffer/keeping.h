@@ -3,7 +3,7 @@
 // Each member has a thread that tries for the lock of the keeping process, which the kernel takes
 // from a process that ends, however it ends. The new one learns what is in memory from the
 // memory file itself; what policies had learnt is forgotten. Everything else that it needs is in
-// its own memory: frames here are numbers for the policy alone.
+// its own memory (PageLedger).
 //
 // Pages that come in are reported (Room::report); touches of pages that are there nobody sees. So
 // s3-fifo it is: what is missed again soon after it left stays longer.

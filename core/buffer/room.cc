@@ -19,7 +19,7 @@ uint64_t this_thread() { return reinterpret_cast<uint64_t>(__builtin_thread_poin
 }  // namespace
 
 uint64_t Room::free_pages_wanted(uint64_t limit_bytes) {
-  return std::clamp<uint64_t>(limit_bytes / kPage / 128, 16, 1024);
+  return std::clamp<uint64_t>(limit_bytes / kPage / 128, 16, MemberRecord::kVictims);
 }
 
 void Room::ring() {

@@ -46,7 +46,7 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
   if (start_ns != 0) cache.counters.add(Counter::wait_for_frame_ns, os::now_ns() - start_ns);
   const uint64_t used = pager_.budget.used(), limit = pager_.budget.limit();
   const bool is_crowded = pager_.is_crowded.load();
-  if (used <= limit / 100 * pager_.options.high_watermark && !is_crowded) return 0;
+  if (!is_above_high_watermark(used) && !is_crowded) return 0;
   if (!is_crowded && evict_itself(cache, caller, *frame)) return 0;
   keeper_.call_keepers();
   // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
@@ -79,7 +79,11 @@ bool FrameSupply::evict_itself(const PageCache& cache, Caller caller, uint32_t f
   if (!keeper_.help(caller, first_choice, is_trial ? kTrialVictims : Keeper::kHelpVictims) ||
       is_trial)
     return false;
-  return pager_.budget.used() <= pager_.budget.limit() / 100 * pager_.options.high_watermark;
+  return !is_above_high_watermark(pager_.budget.used());
+}
+
+bool FrameSupply::is_above_high_watermark(uint64_t used_bytes) const {
+  return used_bytes > pager_.budget.limit() / 100 * pager_.options.high_watermark;
 }
 
 void FrameSupply::free_frame(PageCache& cache, uint32_t frame) {

@@ -28,6 +28,7 @@ class FrameSupply {
 
  private:
   bool evict_itself(const PageCache& cache, Caller caller, uint32_t first_choice);
+  bool is_above_high_watermark(uint64_t used_bytes) const;
   Pager& pager_;
   Keeper& keeper_;
   std::atomic<uint64_t> misses_seen_{0};  // when a thread evicted pages itself

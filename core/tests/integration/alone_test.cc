@@ -73,7 +73,7 @@ TEST_F(Alone, AThreadWritesBackWhatItEvicts) {
   EXPECT_EQ(sum(region_), 40'000u);
 }
 
-TEST_F(Alone, ThreadsTogetherLeaveItToTheKeepers) {
+TEST_F(Alone, ThreadsInTurnsLoseNoWrite) {
   std::atomic<int> turn{0};
   const auto write_in_turns = [&](int own) {
     for (int i = 0; i < 1000; ++i) {
