@@ -186,6 +186,7 @@ void Eviction::clean(Bytes bytes) {
               return a.cache != b.cache ? a.cache->id < b.cache->id : a.page < b.page;
             });
   for_each_cache([&](uint32_t begin, uint32_t end) { unmap(begin, end); });
+  written_.begin();
   writer_.begin();
   for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     Victim& victim = shard_.victim[i];
@@ -196,7 +197,7 @@ void Eviction::clean(Bytes bytes) {
     }
     if (word_of(victim).load().state() != PageState::kUnmapping) continue;
     if (bytes == Bytes::kWriteBack && victim.cache->is_writable) {
-      collect(victim);
+      collect(i);
       if (victim.is_out) continue;
     }
     if (!victim.is_dirty) {
@@ -271,18 +272,13 @@ void Eviction::put_back_all(bool is_stored) {
   }
 }
 
-void Eviction::collect(Victim& victim) {
+void Eviction::collect(uint32_t i) {
+  Victim& victim = shard_.victim[i];
   PageCache& cache = *victim.cache;
   const bool is_unmapped = !cache.frames->leaving_is_readable();
   // Where the first write to a page is a fault, most pages need not be asked.
   if (cache.frames->has_write_faults() && !word_of(victim).load().has(PageValue::kDirty)) return;
-  shard_.written = {};
-  int result = 0;
-  if (cache.frames->reports_written()) {
-    result = cache.collect_written(victim.page, !is_unmapped, &shard_.written);
-  } else {
-    shard_.written.add_range(0, cache.page_bytes / base::kSystemPage);
-  }
+  const int result = written_.ask(i);
   victim.is_dirty = !shard_.written.is_empty(cache.page_bytes / base::kSystemPage);
   // What was written after a cut waits until the cut is stored.
   const bool must_leave_it =

@@ -12,6 +12,7 @@
 #include "core/paging/pager.h"
 #include "core/paging/victim_batch.h"
 #include "core/paging/victim_writer.h"
+#include "core/paging/written_victims.h"
 
 namespace outcore::paging {
 
@@ -32,6 +33,7 @@ class Eviction {
         frames_(pager.frames),
         caller_(caller),
         victims_(pager, shard),
+        written_(shard),
         writer_(pager, shard, victims_, caller) {
     shard.victim_count = 0;
   }
@@ -78,7 +80,7 @@ class Eviction {
   void probe(uint32_t frame);
   void block(Victim& victim);
   void unmap(uint32_t begin, uint32_t end);
-  void collect(Victim& victim);
+  void collect(uint32_t i);
   bool free_alone(const Victim& victim);
   void forget(uint32_t frame);
   // Calls f(begin, end) for every stretch of victims of one cache.
@@ -90,6 +92,7 @@ class Eviction {
   budget::FrameTable& frames_;
   const Caller caller_;
   VictimBatch victims_;
+  WrittenVictims written_;
   VictimWriter writer_;
   uint32_t looked_at_ = 0;
 };

@@ -89,7 +89,9 @@ class FlushBuffer {
     OC_CHECK(piece.size_bytes <= buffer_.size() - used_);
     OC_ASSERT(offset % base::kSystemPage == 0);
     OC_ASSERT(offset + bytes <= cache_.store_bytes.load());
-    const int result = cache_.frames->copy_out(piece, buffer_.data() + used_);
+    // What frames hold that no view need show is copied when the request is complete (copy_shared).
+    const int result =
+        cache_.frames->can_share() ? 0 : cache_.frames->copy_out(piece, buffer_.data() + used_);
     if (result != 0) {  // nothing of it may reach the store
       fail({offset, nullptr, bytes, true, result});
       return bytes;
@@ -102,7 +104,25 @@ class FlushBuffer {
     return bytes;
   }
 
+  // Copies what the requests are to store, neighbours at once.
+  void copy_shared() {
+    if (!cache_.frames->can_share()) return;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < request_count_; ++i) {
+      const StoreRequest request = request_[i];
+      const os::Piece piece{nullptr, request.offset,
+                            base::round_up(request.size_bytes, base::kSystemPage), true, 0};
+      const int result = cache_.frames->copy_out(piece, request.bytes);
+      if (result != 0)  // nothing of it may reach the store
+        fail({request.offset, nullptr, request.size_bytes, true, result});
+      else
+        request_[kept++] = request;
+    }
+    request_count_ = kept;
+  }
+
   void write_all() {
+    copy_shared();
     for (uint32_t begin = 0; begin < request_count_;) {
       const uint32_t at_once = cache_.write_gate.enter(request_count_ - begin);
       const std::span<StoreRequest> batch{request_ + begin, at_once};

@@ -91,7 +91,8 @@ struct Shard {
   uint32_t request_last_victim[kRequestsMax];
   uint32_t request_count = 0;
   uint64_t write_buffer_used = 0;
-  os::SubpageSet written;
+  os::SubpageSet written;      // of one victim
+  os::SubpageSet written_run;  // of neighbours (WrittenVictims)
 };
 
 }  // namespace outcore::paging

@@ -33,7 +33,8 @@ void VictimWriter::queue_written(uint32_t i) {
   }
 }
 
-// Copies the run into the write buffer, as pieces of the requests of a batch.
+// The run gets its place in the write buffer, as a piece of the requests of a batch. It is copied
+// there; but what frames hold that no view need show, when the request is complete (copy_shared).
 void VictimWriter::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(i < shard_.victim_count);
   PageCache& cache = *shard_.victim[i].cache;
@@ -62,7 +63,7 @@ void VictimWriter::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
     Piece piece{nullptr, offset, base::round_up(bytes, base::kSystemPage), true, 0};
     if (view != nullptr) piece.address = view->address + (offset - view->offset);
     OC_CHECK(piece.size_bytes <= shard_.write_buffer_bytes - shard_.write_buffer_used);
-    const int result = cache.frames->copy_out(piece, to);
+    const int result = cache.frames->can_share() ? 0 : cache.frames->copy_out(piece, to);
     if (result != 0) {  // nothing of it may reach the store
       fail_request({offset, nullptr, bytes, true, result}, i, i, cache);
       offset += bytes;
@@ -85,9 +86,34 @@ void VictimWriter::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
   }
 }
 
+// Copies what the requests are to store, neighbours at once.
+void VictimWriter::copy_shared() {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < shard_.request_count; ++i) {
+    const StoreRequest request = shard_.request[i];
+    const uint32_t first = shard_.request_first_victim[i], last = shard_.request_last_victim[i];
+    PageCache& cache = *shard_.victim[first].cache;
+    if (cache.frames->can_share()) {
+      const Piece piece{nullptr, request.offset,
+                        base::round_up(request.size_bytes, base::kSystemPage), true, 0};
+      if (const int result = cache.frames->copy_out(piece, request.bytes); result != 0) {
+        // Nothing of it may reach the store.
+        fail_request({request.offset, nullptr, request.size_bytes, true, result}, first, last,
+                     cache);
+        continue;
+      }
+    }
+    shard_.request[kept] = request;
+    shard_.request_first_victim[kept] = first;
+    shard_.request_last_victim[kept++] = last;
+  }
+  shard_.request_count = kept;
+}
+
 void VictimWriter::write_until(uint32_t finish_end) {
   OC_CHECK(finish_end <= shard_.victim_count);
   OC_CHECK(finished_ <= finish_end);
+  copy_shared();
   for (uint32_t begin = 0; begin < shard_.request_count;) {
     PageCache& cache = *shard_.victim[shard_.request_first_victim[begin]].cache;
     uint32_t end = begin;
