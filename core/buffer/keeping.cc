@@ -252,10 +252,11 @@ size_t Keeping::evict(size_t most) {
   const bool is_to_ask = 2 * (left + freed) < found && is_any_written();
   size_t told = 0;
   const uint64_t now_ns = os::now_ns();
+  Marks::Glances glances(member_);
   for (size_t i = 0; i < count; ++i) {
     if (is_freed[i]) continue;
     const uint64_t page = ledger_.page_of(chosen[i]);
-    const bool is_told = is_to_ask && puncher_.waits_for_store(page);
+    const bool is_told = is_to_ask && puncher_.waits_for_store(page, glances);
     told += is_told ? 1 : 0;
     if (is_told && !is_alone && asked_.size() < kAskedMax) {
       LeavingPages::tell(board, page);
@@ -272,6 +273,7 @@ size_t Keeping::evict(size_t most) {
 // store, and is written still, or again, stays.
 size_t Keeping::evict_asked(size_t most) {
   const uint64_t now_ns = os::now_ns();
+  Marks::Glances glances(member_);
   size_t freed = 0;
   for (size_t left = asked_.size(); left != 0 && freed < most;) {
     FrameId frames[Puncher::kPagesMax];
@@ -280,7 +282,7 @@ size_t Keeping::evict_asked(size_t most) {
     for (; left != 0 && count < Puncher::kPagesMax; --left) {
       const Asked asked = asked_.front();
       asked_.pop_front();
-      if (Marks::glance(member_, ledger_.page_of(asked.frame)) == 0)
+      if (glances.word(ledger_.page_of(asked.frame)) == 0)
         frames[count++] = asked.frame;
       else if (now_ns - asked.since_ns < kAskedNs)
         asked_.push_back(asked);

@@ -336,6 +336,17 @@ uint64_t Marks::glance(const Member& member, uint64_t frame_page) {
   return word;
 }
 
+uint64_t Marks::Glances::word(uint64_t frame_page) {
+  if (const uint64_t first = base::round_down(frame_page, kGroup); first != first_) {
+    first_ = first;
+    words_.fill(0);
+    if (os::read_all(member_.marks_fd(), first * sizeof(uint64_t),
+                     std::as_writable_bytes(std::span(words_))) != 0)
+      words_.fill(kWriters);  // they stay
+  }
+  return words_[frame_page - first_];
+}
+
 uint64_t Marks::count_in(const Member& member, uint64_t first_frame_page, uint64_t pages) {
   uint64_t count = 0;
   std::array<uint64_t, kGroup> words{};

@@ -149,6 +149,18 @@ class Marks {
 
   // The word of a page of the buffer, by a call; 0 where there is no memory.
   static uint64_t glance(const Member& member, uint64_t frame_page);
+  // The same for page after page, in one call as long as they are of the same group: what it says
+  // may be as old as itself. One thread.
+  class Glances {
+   public:
+    explicit Glances(const Member& member) : member_(member) {}
+    uint64_t word(uint64_t frame_page);
+
+   private:
+    const Member& member_;
+    uint64_t first_ = ~uint64_t{0};  // none yet
+    std::array<uint64_t, kGroup> words_;
+  };
   // How many of these pages of the buffer anybody has marked; by calls.
   static uint64_t count_in(const Member& member, uint64_t first_frame_page, uint64_t pages);
   static bool is_any_in_group(const Member& member, uint64_t first_frame_page);

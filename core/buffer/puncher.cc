@@ -7,7 +7,6 @@
 
 #include "core/base/assert.h"
 #include "core/buffer/fills.h"
-#include "core/buffer/marks.h"
 #include "core/buffer/pins.h"
 #include "core/buffer/victims.h"
 #include "core/os/file_calls.h"
@@ -71,13 +70,13 @@ class Turn {
 
 }  // namespace
 
-bool Puncher::must_stay(uint64_t page) const {
+bool Puncher::must_stay(uint64_t page, Marks::Glances& glances) const {
   const bool is_any_written = member_.board().written_files.load(std::memory_order_seq_cst) != 0;
-  return (is_any_written && Marks::glance(member_, page) != 0) || is_in_hand(page);
+  return (is_any_written && glances.word(page) != 0) || is_in_hand(page);
 }
 
-bool Puncher::waits_for_store(uint64_t page) const {
-  return Marks::glance(member_, page) != 0 && !is_in_hand(page);
+bool Puncher::waits_for_store(uint64_t page, Marks::Glances& glances) const {
+  return glances.word(page) != 0 && !is_in_hand(page);
 }
 
 // Pinned, or just being read beside those who write.
@@ -118,7 +117,8 @@ size_t Puncher::punch(std::span<const uint64_t> pages, std::span<bool> is_freed)
 size_t Puncher::punch_together(std::span<const uint64_t> pages, std::span<bool> is_freed) {
   OC_CHECK(!pages.empty());
   const Punching punching(member_, pages.front(), pages.back() + 1);
-  for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !must_stay(pages[i]);
+  Marks::Glances glances(member_);  // after all have been told that these may go
+  for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !must_stay(pages[i], glances);
   size_t freed = 0;
   for (size_t begin = 0; begin < pages.size();) {
     size_t end = begin + 1;

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/buffer/marks.h"
 #include "core/buffer/member.h"
 
 namespace outcore::buffer {
@@ -43,13 +44,13 @@ class Puncher {
   // this process is punching.
   bool punch_marks(uint64_t first_page);
   // Whether the page stays for nothing but that it is written.
-  bool waits_for_store(uint64_t page) const;
+  bool waits_for_store(uint64_t page, Marks::Glances& glances) const;
   // A file that nobody has any more: all of its pages and marks, pinned or not.
   void punch_range(uint64_t first_page, uint64_t count);
 
  private:
   bool is_in_hand(uint64_t page) const;
-  bool must_stay(uint64_t page) const;
+  bool must_stay(uint64_t page, Marks::Glances& glances) const;
   size_t punch_together(std::span<const uint64_t> pages, std::span<bool> is_freed);
   Member& member_;
   std::atomic<bool> is_busy_{false};

@@ -50,6 +50,10 @@ int SharedWriteBack::write(PageCache& cache, uint64_t first, uint64_t end) {
   const uint64_t base = cache.shared->frame_page(first) * kPage;
   const std::span<std::byte> buffer = filler_.bounce().acquire((end - first) * kPage);
   OC_CHECK(buffer.size() >= (end - first) * kPage);
+  const auto is_there = [&](uint64_t page) {
+    const auto from = static_cast<off_t>(base + (page - first) * kPage);
+    return ::lseek(member.frames_fd(), from, SEEK_DATA) == from;
+  };
   int result = member.has_frames() ? 0 : -EBADF;
   for (uint64_t at = first; at < end && result == 0;) {
     const auto from = static_cast<off_t>(base + (at - first) * kPage);
@@ -58,12 +62,9 @@ int SharedWriteBack::write(PageCache& cache, uint64_t first, uint64_t end) {
     const uint64_t begin =
         data < 0 ? end : std::min(end, first + (static_cast<uint64_t>(data) - base) / kPage);
     if (begin >= end || result != 0) break;
-    const off_t hole = begin + 1 == end  // no need to ask
-                           ? -1
-                           : ::lseek(member.frames_fd(),
-                                     static_cast<off_t>(base + (begin - first) * kPage), SEEK_HOLE);
-    const uint64_t stop =
-        hole < 0 ? end : std::min(end, first + (static_cast<uint64_t>(hole) - base) / kPage);
+    // For the next hole the kernel would look at all pages up to there, which may be thousands.
+    uint64_t stop = begin + 1;
+    while (stop < end && is_there(stop)) ++stop;
     const uint64_t bytes = cache.stored_bytes(begin * kPage, (stop - begin) * kPage);
     const std::span<std::byte> part = buffer.subspan((begin - first) * kPage, bytes);
     if (bytes != 0) {
