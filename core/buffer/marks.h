@@ -155,10 +155,12 @@ class Marks {
    public:
     explicit Glances(const Member& member) : member_(member) {}
     uint64_t word(uint64_t frame_page);
+    void forget() { first_ = kNone; }  // what it says is no older than this
 
    private:
+    static constexpr uint64_t kNone = ~uint64_t{0};
     const Member& member_;
-    uint64_t first_ = ~uint64_t{0};  // none yet
+    uint64_t first_ = kNone;
     std::array<uint64_t, kGroup> words_;
   };
   // How many of these pages of the buffer anybody has marked; by calls.

@@ -70,9 +70,10 @@ class Turn {
 
 }  // namespace
 
-bool Puncher::must_stay(uint64_t page, Marks::Glances& glances) const {
+bool Puncher::must_stay(uint64_t page, bool is_alone) {
   const bool is_any_written = member_.board().written_files.load(std::memory_order_seq_cst) != 0;
-  return (is_any_written && glances.word(page) != 0) || is_in_hand(page);
+  const auto word = [&] { return is_alone ? Marks::glance(member_, page) : glances_.word(page); };
+  return (is_any_written && word() != 0) || is_in_hand(page);
 }
 
 bool Puncher::waits_for_store(uint64_t page, Marks::Glances& glances) const {
@@ -117,8 +118,8 @@ size_t Puncher::punch(std::span<const uint64_t> pages, std::span<bool> is_freed)
 size_t Puncher::punch_together(std::span<const uint64_t> pages, std::span<bool> is_freed) {
   OC_CHECK(!pages.empty());
   const Punching punching(member_, pages.front(), pages.back() + 1);
-  Marks::Glances glances(member_);  // after all have been told that these may go
-  for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !must_stay(pages[i], glances);
+  glances_.forget();  // all have been told just now that these may go
+  for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !must_stay(pages[i], pages.size() == 1);
   size_t freed = 0;
   for (size_t begin = 0; begin < pages.size();) {
     size_t end = begin + 1;

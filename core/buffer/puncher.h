@@ -27,7 +27,7 @@ class Puncher {
  public:
   static constexpr size_t kPagesMax = 512;
 
-  explicit Puncher(Member& member) : member_(member) {}
+  explicit Puncher(Member& member) : member_(member), glances_(member) {}
   // Frees those of the pages that nobody has pinned, and sets is_freed for each. `pages` is sorted.
   // Returns how many. Waits for another thread of this process that is at it, 10 ms at most: then
   // 0. REQUIRES: as many as kPagesMax at most.
@@ -50,10 +50,11 @@ class Puncher {
 
  private:
   bool is_in_hand(uint64_t page) const;
-  bool must_stay(uint64_t page, Marks::Glances& glances) const;
+  bool must_stay(uint64_t page, bool is_alone);
   size_t punch_together(std::span<const uint64_t> pages, std::span<bool> is_freed);
   Member& member_;
   std::atomic<bool> is_busy_{false};
+  Marks::Glances glances_;  // whose turn it is; not on a small signal stack
 };
 
 }  // namespace outcore::buffer

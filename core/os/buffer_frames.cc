@@ -55,7 +55,7 @@ int BufferFrames::install_zeros(const Piece& piece, bool is_written) {
 // What has left memory meanwhile is a fault again.
 int BufferFrames::allow_write(const Piece& piece) {
   OC_CHECK(piece.is_writable && is_writable_);
-  if (const int result = continue_in(source_, piece.address, piece.size_bytes, false);
+  if (const int result = continue_missing(source_, piece.address, piece.size_bytes, false);
       result != 0 && result != -EFAULT)
     return result;
   return write_protect(source_, piece.address, piece.size_bytes, false);
@@ -63,7 +63,7 @@ int BufferFrames::allow_write(const Piece& piece) {
 
 int BufferFrames::show(const Piece& piece, const SubpageSet&) {
   if (!piece.is_writable) return 0;  // the kernel does
-  return continue_in(source_, piece.address, piece.size_bytes, true);
+  return continue_missing(source_, piece.address, piece.size_bytes, true);
 }
 
 int BufferFrames::unmap(std::span<const Piece> pieces) {

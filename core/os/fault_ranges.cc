@@ -92,6 +92,29 @@ int continue_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, b
   });
 }
 
+int continue_missing(const FaultSource& source, std::byte* to, uint64_t size_bytes,
+                     bool is_protected) {
+  constexpr uint64_t kPages = 16, kPresent = uint64_t{1} << 63;
+  const uint64_t pages = size_bytes / base::kSystemPage;
+  uint64_t entry[kPages];  // on a signal stack
+  const auto first = static_cast<off_t>(as_number(to) / base::kSystemPage * sizeof entry[0]);
+  const auto bytes = static_cast<ssize_t>(pages * sizeof entry[0]);
+  if (pages == 1 || pages > kPages || source.pagemap < 0 ||
+      ::pread(source.pagemap, entry, static_cast<size_t>(bytes), first) != bytes)
+    return continue_in(source, to, size_bytes, is_protected);
+  const auto is_missing = [&](uint64_t i) { return (entry[i] & kPresent) == 0; };
+  for (uint64_t begin = 0, end = 0; begin < pages; begin = end) {
+    for (end = begin + 1; end < pages && is_missing(end) == is_missing(begin);) ++end;
+    if (!is_missing(begin)) continue;
+    if (const int result = continue_in(source, to + begin * base::kSystemPage,
+                                       (end - begin) * base::kSystemPage, is_protected);
+        result != 0)
+      return result;
+  }
+  wake_range(source, to, size_bytes);
+  return 0;
+}
+
 int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes,
                   bool is_protected) {
   OC_CHECK(is_whole_pages(at, size_bytes));

@@ -30,6 +30,10 @@ int copy_in(const FaultSource& source, std::byte* to, const std::byte* from, uin
 int copy_zeros_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected);
 int zero_in(const FaultSource& source, std::byte* to, uint64_t size_bytes);
 int continue_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected);
+// The same where most of it may be mapped already: the kernel stops at each page that is, so it is
+// asked first which are. A page that leaves meanwhile may be left out: its touch is a fault again.
+int continue_missing(const FaultSource& source, std::byte* to, uint64_t size_bytes,
+                     bool is_protected);
 int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes, bool is_protected);
 void wake_range(const FaultSource& source, std::byte* at, uint64_t size_bytes);
 // Makes each touch of the absent system page raise SIGBUS (in a system call: EFAULT), until the

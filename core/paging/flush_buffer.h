@@ -112,13 +112,31 @@ class FlushBuffer {
       const StoreRequest request = request_[i];
       const os::Piece piece{nullptr, request.offset,
                             base::round_up(request.size_bytes, base::kSystemPage), true, 0};
-      const int result = cache_.frames->copy_out(piece, request.bytes);
-      if (result != 0)  // nothing of it may reach the store
-        fail({request.offset, nullptr, request.size_bytes, true, result});
-      else
+      if (cache_.frames->copy_out(piece, request.bytes) == 0)
         request_[kept++] = request;
+      else
+        store_by_pages(request);
     }
     request_count_ = kept;
+  }
+
+  // What cannot be copied out may not reach the store; its neighbours may.
+  void store_by_pages(const StoreRequest& request) {
+    for (uint64_t done = 0; done < request.size_bytes; done += base::kSystemPage) {
+      const uint64_t offset = request.offset + done;
+      StoreRequest page{offset, request.bytes + done,
+                        std::min<uint64_t>(base::kSystemPage, request.size_bytes - done), true, 0};
+      page.result =
+          cache_.frames->copy_out({nullptr, offset, base::kSystemPage, true, 0}, page.bytes);
+      if (page.result != 0) {
+        fail(page);
+        continue;
+      }
+      cache_.write_gate.enter();
+      page.result = cache_.store.load()->write(offset, {page.bytes, page.size_bytes});
+      cache_.write_gate.leave();
+      account(page);
+    }
   }
 
   void write_all() {

@@ -86,6 +86,31 @@ void VictimWriter::queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes) {
   }
 }
 
+// What cannot be copied out may not reach the store; its neighbours may.
+void VictimWriter::store_by_pages(const StoreRequest& request, uint32_t first_victim,
+                                  uint32_t last_victim) {
+  PageCache& cache = *shard_.victim[first_victim].cache;
+  uint32_t i = first_victim;
+  for (uint64_t done = 0; done < request.size_bytes;) {
+    const uint64_t offset = request.offset + done;
+    const uint64_t bytes = std::min<uint64_t>(base::kSystemPage, request.size_bytes - done);
+    while (shard_.victim[i].page != offset / cache.page_bytes) ++i;
+    OC_CHECK(i <= last_victim);
+    StoreRequest page{offset, request.bytes + done, bytes, true, 0};
+    page.result = cache.frames->copy_out({nullptr, offset, base::kSystemPage, true, 0}, page.bytes);
+    if (page.result == 0) {
+      cache.write_gate.enter();
+      page.result = cache.store.load()->write(offset, {page.bytes, bytes});
+      cache.write_gate.leave();
+      cache.counters.add(Counter::write_requests, 1);
+      cache.counters.add(Counter::written_bytes, bytes);
+      cache.note_change(offset, bytes);
+    }
+    if (page.result != 0) fail_request(page, i, i, cache);
+    done += bytes;
+  }
+}
+
 // Copies what the requests are to store, neighbours at once.
 void VictimWriter::copy_shared() {
   uint32_t kept = 0;
@@ -96,10 +121,8 @@ void VictimWriter::copy_shared() {
     if (cache.frames->can_share()) {
       const Piece piece{nullptr, request.offset,
                         base::round_up(request.size_bytes, base::kSystemPage), true, 0};
-      if (const int result = cache.frames->copy_out(piece, request.bytes); result != 0) {
-        // Nothing of it may reach the store.
-        fail_request({request.offset, nullptr, request.size_bytes, true, result}, first, last,
-                     cache);
+      if (cache.frames->copy_out(piece, request.bytes) != 0) {
+        store_by_pages(request, first, last);
         continue;
       }
     }

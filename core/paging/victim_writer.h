@@ -35,6 +35,7 @@ class VictimWriter {
  private:
   void queue_run(uint32_t i, uint64_t offset, uint64_t size_bytes);
   void copy_shared();
+  void store_by_pages(const StoreRequest& request, uint32_t first_victim, uint32_t last_victim);
   void fail_request(const StoreRequest& request, uint32_t first_victim, uint32_t last_victim,
                     PageCache& cache);
   void finish_write(Victim& victim);

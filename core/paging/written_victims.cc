@@ -28,8 +28,8 @@ int WrittenVictims::ask(uint32_t i) {
   return cache.collect_written(victim.page, !is_unmapped, &shard_.written);
 }
 
-// Of this victim and those that follow it, as far as they are neighbours. One alone, and after an
-// error all of them, are asked for page by page.
+// Of this victim and those that follow it, as far as they are neighbours. One alone is asked for by
+// itself, and so is each after an error, once its run has been asked for again.
 void WrittenVictims::ask_run(uint32_t i) {
   const Victim& first = shard_.victim[i];
   uint32_t end = i + 1;
@@ -39,6 +39,7 @@ void WrittenVictims::ask_run(uint32_t i) {
     ++end;
   if (end - i < 2) return;
   shard_.written_run = {};
+  cache_ = nullptr;
   const uint64_t end_page = first.page + (end - i);
   if (first.cache->look_at_written_between(first.page, end_page, &shard_.written_run) != 0) return;
   cache_ = first.cache;

@@ -14,6 +14,7 @@
 #include "core/os/signal_delivery.h"
 #include "core/tests/conformance/faulty_store.h"
 #include "core/tests/conformance/mechanism.h"
+#include "core/tests/conformance/signal_stack.h"
 
 namespace outcore {
 namespace {
@@ -110,57 +111,15 @@ TEST_P(LimitsOf, NoDescriptorOfOursIsAStandardOne) {
   expect_counts(path, 1);
 }
 
-// How much of a signal stack is used when a handler begins. AT_MINSIGSTKSZ is for the largest state
-// that a thread may have (with AMX, four times what threads without it need).
-size_t signal_frame_bytes() {
-  static std::atomic<uintptr_t> here;
-  constexpr size_t kStackBytes = 256 * kKiB;
-  std::vector<std::byte> memory(kStackBytes);
-  std::thread([&] {
-    stack_t stack{};
-    stack.ss_sp = memory.data();
-    stack.ss_size = memory.size();
-    EXPECT_EQ(::sigaltstack(&stack, nullptr), 0);
-    struct sigaction action {
-    }, before{};
-    action.sa_handler = [](int) { here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)); };
-    action.sa_flags = SA_ONSTACK;
-    EXPECT_EQ(::sigaction(SIGUSR2, &action, &before), 0);
-    EXPECT_EQ(::pthread_kill(::pthread_self(), SIGUSR2), 0);
-    EXPECT_EQ(::sigaction(SIGUSR2, &before, nullptr), 0);
-    stack.ss_flags = SS_DISABLE;
-    EXPECT_EQ(::sigaltstack(&stack, nullptr), 0);
-  }).join();
-  const uintptr_t top = reinterpret_cast<uintptr_t>(memory.data()) + kStackBytes;
-  EXPECT_GT(here, reinterpret_cast<uintptr_t>(memory.data()));
-  EXPECT_LT(here, top);
-  return top - here;
-}
-
 // A thread whose signal stack is small: the handler evicts and writes back on it.
 TEST_P(LimitsOf, AFaultNeedsLittleSignalStack) {
   if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "a sanitizer's frames are larger";
-  constexpr size_t kStack = 24 * kKiB, kGuard = 4 * kKiB;
-  auto* const memory = static_cast<std::byte*>(
-      ::mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  ASSERT_NE(memory, MAP_FAILED);
-  ASSERT_EQ(::mprotect(memory, kGuard, PROT_NONE), 0);
-  std::memset(memory + kGuard, 0xA5, kStack);
   const std::string path = folder_ / "data";
   write_file(path, Bytes(data_bytes()));
   Region region = map(path, Access::kReadWrite).value();
-  std::thread([&] {
-    stack_t stack{};
-    stack.ss_sp = memory + kGuard;
-    stack.ss_size = kStack;
-    ASSERT_EQ(::sigaltstack(&stack, nullptr), 0);
+  const size_t used_bytes = signal_stack_used([&] {
     for (int pass = 0; pass < 2; ++pass) count_up(region, data_bytes());
-    stack.ss_flags = SS_DISABLE;
-    ASSERT_EQ(::sigaltstack(&stack, nullptr), 0);
-  }).join();
-  size_t untouched = 0;
-  while (untouched < kStack && memory[kGuard + untouched] == std::byte{0xA5}) ++untouched;
-  const size_t used_bytes = kStack - untouched;
+  });
   RecordProperty("signal_stack_bytes", static_cast<int>(used_bytes));
   // Who has as much room is answered, and must not need more.
   if (GetParam().delivery != Delivery::kMessages) {
@@ -168,7 +127,6 @@ TEST_P(LimitsOf, AFaultNeedsLittleSignalStack) {
   }
   ASSERT_TRUE(region.unmap().ok());
   expect_counts(path, 2);
-  ::munmap(memory, kGuard + kStack);
 }
 
 // Smaller stacks are not enough: then the thread gets SIGBUS, and memory below its stack is
