@@ -31,7 +31,8 @@ int copy_zeros_in(const FaultSource& source, std::byte* to, uint64_t size_bytes,
 int zero_in(const FaultSource& source, std::byte* to, uint64_t size_bytes);
 int continue_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected);
 // The same where most of it may be mapped already: the kernel stops at each page that is, so it is
-// asked first which are. A page that leaves meanwhile may be left out: its touch is a fault again.
+// asked first which are. A page that leaves meanwhile may be left out: its touch is a fault again,
+// and is answered for that page alone (TouchRuns), of which nothing is left out.
 int continue_missing(const FaultSource& source, std::byte* to, uint64_t size_bytes,
                      bool is_protected);
 int write_protect(const FaultSource& source, std::byte* at, uint64_t size_bytes, bool is_protected);

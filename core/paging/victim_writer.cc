@@ -106,7 +106,10 @@ void VictimWriter::store_by_pages(const StoreRequest& request, uint32_t first_vi
       cache.counters.add(Counter::written_bytes, bytes);
       cache.note_change(offset, bytes);
     }
-    if (page.result != 0) fail_request(page, i, i, cache);
+    if (page.result == 0)
+      pager_.stall.end();
+    else
+      fail_request(page, i, i, cache);
     done += bytes;
   }
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -50,7 +51,7 @@ size_t signal_stack_used(const Work& work) {
   auto* const memory =
       static_cast<std::byte*>(::mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  EXPECT_NE(memory, MAP_FAILED);
+  if (memory == MAP_FAILED) std::abort();
   EXPECT_EQ(::mprotect(memory, kGuardBytes, PROT_NONE), 0);
   std::byte* const begin = memory + kGuardBytes;
   std::memset(begin, 0xA5, kStackBytes);
