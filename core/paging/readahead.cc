@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/assert.h"
+#include "core/paging/absent_pages.h"
 
 namespace outcore::paging {
 
@@ -78,9 +79,8 @@ uint32_t Readahead::read_ahead(PageCache& cache, View& view, uint64_t page, bool
   miss.is_sequential = advice == Advice::kSequential;
   miss.is_in_flight = is_in_flight;
   miss.lengths = &cache.stream_lengths, miss.cost = &cache.fetches.cost;
-  miss.absent = {&cache, [](const void* of, uint64_t next) {
-                   return static_cast<const PageCache*>(of)->seems_absent(next);
-                 }};
+  const AbsentPages absent(cache, view);
+  miss.absent = absent.pages();
   const prefetch::StreamTable::Advice ahead = ask_streams(cache, miss);
   if (is_in_flight) note_in_flight(cache, view, page);
   OC_CHECK(ahead.along <= miss.along_max);
