@@ -73,8 +73,7 @@ TEST_P(Fetches, DataThatFitComeInByFewTransfers) {
   EXPECT_EQ(first_difference(region.data(), kPages * kPageBytes), kPages * kPageBytes);
   const Metrics seen = runtime_->metrics();
   EXPECT_EQ(fills(), kPages);
-  // Some 300, but what a cluster may cost is measured: a busy machine takes more.
-  EXPECT_LT(seen.counters.read_requests, kPages / 3);
+  EXPECT_LT(seen.counters.read_requests, kPages / 8);
   EXPECT_FALSE(region.metrics().fetches.to_text(kPageBytes).empty());
 }
 
