@@ -235,27 +235,20 @@ struct PageCache {
   }
 
   // Adds what was written of neighbouring pages [first, end), 16 MiB at most, from `first` on,
-  // where they are shown. -errno: the kernel cannot say.
-  int look_at_written_between(uint64_t first, uint64_t end, os::SubpageSet* written) const {
+  // where they are shown; with `clear` that is clean afterwards. -errno: the kernel cannot say.
+  int ask_written_between(uint64_t first, uint64_t end, bool clear, os::SubpageSet* written) const {
     OC_CHECK(first < end);
     OC_CHECK((end - first) * page_bytes <= base::kPageBytesMax);
     int error = 0;
     for_each_run_showing(first, end, [&](const region::View& view, const os::Piece& piece) {
       if (!view.is_writable) return;
-      if (const int result = frames->collect(piece, false, written); result != 0) error = result;
+      if (const int result = frames->collect(piece, clear, written); result != 0) error = result;
     });
     return error;
   }
-  // Of neighbouring pages [first, end), 16 MiB at most, what was written, from `first` on; they are
-  // clean afterwards. -errno: all of them count as written.
+  // The same; they are clean afterwards. -errno: all of them count as written.
   int collect_written_between(uint64_t first, uint64_t end, os::SubpageSet* written) const {
-    OC_CHECK(first < end);
-    OC_CHECK((end - first) * page_bytes <= base::kPageBytesMax);
-    int error = 0;
-    for_each_run_showing(first, end, [&](const region::View& view, const os::Piece& piece) {
-      if (!view.is_writable) return;
-      if (const int result = frames->collect(piece, true, written); result != 0) error = result;
-    });
+    const int error = ask_written_between(first, end, true, written);
     for (uint64_t page = first; page < end && error != 0; ++page)
       restore_written(page, page * page_bytes, (page + 1) * page_bytes);
     return error;

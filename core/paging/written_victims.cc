@@ -41,7 +41,8 @@ void WrittenVictims::ask_run(uint32_t i) {
   shard_.written_run = {};
   cache_ = nullptr;
   const uint64_t end_page = first.page + (end - i);
-  if (first.cache->look_at_written_between(first.page, end_page, &shard_.written_run) != 0) return;
+  if (first.cache->ask_written_between(first.page, end_page, false, &shard_.written_run) != 0)
+    return;
   cache_ = first.cache;
   first_ = first.page;
   end_ = end_page;
