@@ -36,7 +36,7 @@ bench-doors:  ## `outcore run` and Python beside mmap (root, 20 minutes; OPTIONS
 bench-tuning:  ## default settings beside the best by hand and mmap (root, an hour; OPTIONS=--rows NAME…)
 	@tools/bench_tuning.sh $(OPTIONS)
 
-bench-papers:  ## the papers' experiments at a small size (root, 30 minutes; OPTIONS=--quick: 15)
+bench-papers:  ## the papers' experiments at a small size (root, 30 minutes; OPTIONS='--repeats 3': medians)
 	@tools/bench_papers.sh $(OPTIONS)
 
 bench-far:  ## far memory beside network, servers, swap (root, 30 minutes; OPTIONS=--quick: 6)

@@ -1,11 +1,13 @@
-// bfs: a level-synchronous breadth-first search of a graph file (csr.h).
+// bfs: a breadth-first search of a graph file (csr.h), level by level, or without a wait between
+// them (--asynchronous).
 //
 // Its state is the level of each vertex and the frontiers: bitmaps in the program's own memory, or
-// queues in a second mapping (--fully-external).
+// queues in a second mapping (--fully-external); of an asynchronous search queues in either.
 #include <algorithm>
 #include <atomic>
 #include <memory>
 
+#include "bench/asynchronous_search.h"
 #include "bench/bitmap_frontier.h"
 #include "bench/check.h"
 #include "bench/graph_workload.h"
@@ -96,8 +98,11 @@ class Bfs : public GraphWorkload {
   }
   uint64_t state_bytes() const override {
     const uint64_t vertices = header().vertices;
+    const unsigned threads = options().threads;
+    if (options().is_asynchronous)
+      return levels_bytes() + AsynchronousSearch::size_bytes(vertices, threads);
     return levels_bytes() + (options().is_fully_external
-                                 ? QueueFrontier::size_bytes(vertices, options().threads)
+                                 ? QueueFrontier::size_bytes(vertices, threads)
                                  : BitmapFrontier::size_bytes(vertices));
   }
   uint64_t answer_bytes() const override { return header().vertices * sizeof(uint32_t); }
@@ -109,9 +114,19 @@ class Bfs : public GraphWorkload {
     return hash_values(std::span<const uint32_t>(levels_in_memory(graph)));
   }
   Result<uint64_t> work(const CsrView& graph, std::span<std::byte> state, Stage& stage) override;
+  Result<uint64_t> search_by_levels(const CsrView& graph, std::span<std::byte> state,
+                                    Stage& stage) const;
+  Result<uint64_t> search_asynchronously(const CsrView& graph, std::span<std::byte> state,
+                                         Stage& stage) const;
 };
 
 Result<uint64_t> Bfs::work(const CsrView& graph, std::span<std::byte> state, Stage& stage) {
+  return options().is_asynchronous ? search_asynchronously(graph, state, stage)
+                                   : search_by_levels(graph, state, stage);
+}
+
+Result<uint64_t> Bfs::search_by_levels(const CsrView& graph, std::span<std::byte> state,
+                                       Stage& stage) const {
   const uint64_t vertices = header().vertices;
   const std::span<std::byte> rest = state.subspan(levels_bytes());
   std::unique_ptr<Frontier> frontier;
@@ -128,6 +143,22 @@ Result<uint64_t> Bfs::work(const CsrView& graph, std::span<std::byte> state, Sta
   extra["levels"] = search.levels_count();
   extra["reached"] = search.vertices_seen();
   return search.edges_seen();
+}
+
+// Edges count once, however often a vertex is visited.
+Result<uint64_t> Bfs::search_asynchronously(const CsrView& graph, std::span<std::byte> state,
+                                            Stage& stage) const {
+  const uint64_t vertices = header().vertices;
+  AsynchronousSearch search(graph, reinterpret_cast<uint32_t*>(state.data()),
+                            state.subspan(levels_bytes()), options().threads);
+  if (Status s = stage.start(vertices); !s) return s.error();
+  search.run(header().source, [&](uint64_t reached) { stage.progress(reached); });
+  stage.stop();
+  BENCH_CHECK(search.reached() <= vertices);
+  auto& extra = stage.result().extra;
+  extra["reached"] = search.reached();
+  extra["visits"] = search.visits();
+  return search.edges();
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Children that measure, and their folder. See checkpoints.h.
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 
 #include "bench/checkpoints.h"
 #include "bench/data.h"
+#include "cli/interrupts.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -18,7 +21,7 @@ Result<OwnFolder> OwnFolder::make(const std::string& dir) {
   Options of_data;
   of_data.dir = dir;
   const std::string parent = data_dir(of_data);
-  std::string path = parent + "/outcore-bench-checkpoint-XXXXXX";
+  std::string path = parent + "/outcore-bench-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr)
     return Error{errno, "make a folder in " + parent + ": " + std::strerror(errno) +
                             ": name another with --dir"};
@@ -30,6 +33,11 @@ OwnFolder::~OwnFolder() {
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
+void end_with_parent() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+}
+
 Status in_child(const std::function<Status(const SeeFigure&)>& work, const SeeFigure& see) {
   int lines[2];
   if (::pipe(lines) != 0) return cli::failure(errno, "make a pipe");
@@ -37,6 +45,7 @@ Status in_child(const std::function<Status(const SeeFigure&)>& work, const SeeFi
   const pid_t child = ::fork();
   if (child < 0) return cli::failure(errno, "start a process that measures");
   if (child == 0) {
+    end_with_parent();
     ::close(lines[0]);
     std::FILE* const out = ::fdopen(lines[1], "w");
     if (out == nullptr) ::_exit(1);
@@ -74,9 +83,10 @@ Status in_child(const std::function<Status(const SeeFigure&)>& work, const SeeFi
   }
   std::free(line);
   if (in != nullptr) std::fclose(in);
+  if (cli::is_interrupted()) ::kill(child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);
-  return result;
+  return cli::is_interrupted() ? Status(Error{EINTR, "interrupted"}) : result;
 }
 
 }  // namespace outcore::bench

@@ -6,9 +6,12 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "bench/anonymous_memory.h"
+#include "bench/checkpoint_pages.h"
 #include "bench/checkpoint_place.h"
 #include "bench/checkpoints.h"
 #include "bench/clock.h"
@@ -21,7 +24,7 @@
 namespace outcore::bench {
 namespace {
 
-constexpr uint64_t kPage = 4096, kPiece = 1 << 20, kHeld = 10, kMiB = 1 << 20;
+constexpr uint64_t kPage = CheckpointPages::kPageBytes, kMiB = 1 << 20, kHeld = 10;
 
 // What this process gave the disk. 0 where the kernel does not count.
 uint64_t disk_bytes() {
@@ -33,29 +36,22 @@ uint64_t disk_bytes() {
   return 0;
 }
 
-// A region, and what its pages hold: word 0 of page p is value[p].
-struct Pages {
-  Region region;
-  std::vector<uint64_t> value;
+// What a program has that is in its checkpoints: a region, and ordinary memory, which may be none.
+struct Program {
+  Program(Region mapped, std::span<std::byte> own, uint64_t seed)
+      : region(std::move(mapped)),
+        pages({region.data(), region.size_bytes()}, seed),
+        memory(own, mix(seed)) {}
 
-  uint64_t count() const { return value.size(); }
-  std::atomic_ref<uint64_t> word(uint64_t page) const {
-    return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(region.data() + page * kPage));
+  std::vector<CheckpointPart> parts() const {
+    std::vector<CheckpointPart> all{region};
+    if (memory.count() != 0)
+      all.emplace_back(CheckpointPlace::kMemory, memory.bytes().data(), memory.bytes().size());
+    return all;
   }
-  void fill(uint64_t seed) {
-    for (uint64_t page = 0; page < count(); ++page) {
-      auto* const words = reinterpret_cast<uint64_t*>(region.data() + page * kPage);
-      for (uint64_t i = 0; i < kPage / 8; ++i) words[i] = mix(seed + page * 512 + i);
-      value[page] = words[0];
-    }
-  }
-  Status check(const Region& held) const {
-    for (uint64_t page = 0; page < count(); ++page)
-      if (*reinterpret_cast<const uint64_t*>(held.data() + page * kPage) != value[page])
-        return Error{EILSEQ, "page " + std::to_string(page) + " of " + held.uri() +
-                                 " is not as it was when the checkpoint was made"};
-    return {};
-  }
+
+  Region region;
+  CheckpointPages pages, memory;
 };
 
 Result<Region> map(Runtime& runtime, const std::string& uri, uint64_t size_bytes,
@@ -73,7 +69,7 @@ Result<Runtime> start(uint64_t budget_bytes) {
   return Runtime::start(options);
 }
 
-uint64_t round_up(uint64_t bytes) { return (bytes + kPiece - 1) / kPiece * kPiece; }
+uint64_t round_up(uint64_t bytes) { return (bytes + kMiB - 1) / kMiB * kMiB; }
 
 class Cost {
  public:
@@ -81,8 +77,9 @@ class Cost {
       : options_(options),
         place_(std::move(place)),
         size_bytes_(round_up(options.size_bytes)),
+        memory_bytes_(round_up(options.memory_bytes)),
         budget_bytes_(options.budget_bytes != 0 ? options.budget_bytes
-                                                : size_bytes_ / 4 * 5 + 64 * kMiB),
+                                                : size_bytes_ / 4 * 5 + 64 * kMiB + memory_bytes_),
         see_(see) {}
 
   // In one child: the checkpoints, and the program beside them.
@@ -91,17 +88,21 @@ class Cost {
     if (!runtime) return runtime.error();
     auto region = map(runtime.value(), place_.pages(), size_bytes_);
     if (!region) return region.error();
-    Pages pages{std::move(region).value(), std::vector<uint64_t>(size_bytes_ / kPage)};
-    if (Status s = first(pages); !s) return s;
-    if (Status s = later(pages); !s) return s;
-    if (Status s = beside(pages, changed_pages(), 0.7); !s) return s;
-    if (Status s = beside(pages, pages.count(), 0); !s) return s;
+    const AnonymousMemory memory(nullptr, memory_bytes_);  // of no bytes: there is none
+    if (memory.bytes().size() != memory_bytes_)
+      return cli::failure(ENOMEM, "make the memory part of the program",
+                          "use a smaller --memory-part");
+    Program program(std::move(region).value(), memory.bytes(), options_.seed);
+    if (Status s = first(program); !s) return s;
+    if (Status s = later(program); !s) return s;
+    if (Status s = beside(program, false, 0.7); !s) return s;
+    if (Status s = beside(program, true, 0); !s) return s;
     for (uint64_t i = 0; i < kHeld; ++i) {
-      change(pages, i + 10);
-      const auto made = checkpoint("held " + std::to_string(i), {pages.region});
+      change(program, i + 10);
+      const auto made = checkpoint("held " + std::to_string(i), program.parts());
       if (!made) return made.error();
     }
-    return verify(runtime.value(), pages, "held " + std::to_string(kHeld - 1));
+    return verify(runtime.value(), program, "held " + std::to_string(kHeld - 1));
   }
 
   // In others, one each, so that none has the memory of the one before.
@@ -110,9 +111,8 @@ class Cost {
     if (!runtime) return runtime.error();
     auto region = map(runtime.value(), place_.plain(), size_bytes_);
     if (!region) return region.error();
-    Pages pages{std::move(region).value(), std::vector<uint64_t>(size_bytes_ / kPage)};
-    pages.fill(options_.seed);
-    return pages.region.sync();
+    CheckpointPages({region->data(), size_bytes_}, options_.seed).fill();
+    return region->sync();
   }
   Status read_randomly(const std::string& uri, double* rate) const {
     return randomly(uri, false, rate);
@@ -122,62 +122,94 @@ class Cost {
   }
 
  private:
-  Status first(Pages& pages) {
-    pages.fill(options_.seed);
-    const auto made = checkpoint("first", {pages.region});
+  Status first(Program& program) {
+    program.pages.fill();
+    program.memory.fill();
+    const auto made = checkpoint("first", program.parts());
     if (!made) return made.error();
     const double seconds = static_cast<double>(made->seconds_ns) * 1e-9;
-    const auto plain = place_.write_plainly(size_bytes_);
+    const auto plain = place_.write_plainly(size_bytes_ + memory_bytes_);
     if (!plain) return plain.error();
     see_({options_.store.empty() ? "first checkpoint, of the device's sequential write"
                                  : "first checkpoint, of plain writes to an image",
           plain.value() / seconds, 0.8, false, "x",
-          cli::format_bytes(size_bytes_) + " in " + cli::format_seconds(seconds) + ", plainly in " +
-              cli::format_seconds(plain.value())});
+          cli::format_bytes(size_bytes_ + memory_bytes_) + " in " + cli::format_seconds(seconds) +
+              ", plainly in " + cli::format_seconds(plain.value())});
     return {};
   }
 
-  uint64_t changed_pages() const {
-    const double share = static_cast<double>(size_bytes_ / kPage) * options_.changed;
-    return std::max<uint64_t>(static_cast<uint64_t>(share), options_.threads);
+  uint64_t changed_of(const CheckpointPages& pages) const {
+    const auto share = static_cast<uint64_t>(static_cast<double>(pages.count()) * options_.changed);
+    return std::min(pages.count(), std::max<uint64_t>(share, options_.threads));
   }
 
-  uint64_t change(Pages& pages, uint64_t round) {
-    const Permutation order(pages.count(), options_.seed + round);
-    const uint64_t count = changed_pages();
-    for (uint64_t i = 0; i < count; ++i) {
-      const uint64_t page = order(i);
-      pages.word(page) = pages.value[page] = mix(round * pages.count() + page);
-    }
-    return count;
+  // Pages of the region, and the same share of those of the memory.
+  uint64_t change(Program& program, uint64_t round) const {
+    const uint64_t count = changed_of(program.pages), of_memory = changed_of(program.memory);
+    program.pages.change(round, count);
+    program.memory.change(round, of_memory);
+    return count + of_memory;
   }
 
-  Status later(Pages& pages) {
-    const uint64_t count = change(pages, 1);
+  Status later(Program& program) {
+    const uint64_t count = change(program, 1);
     const uint64_t before = disk_bytes();
-    const auto made = checkpoint("later", {pages.region});
+    const auto made = checkpoint("later", program.parts());
     if (!made) return made.error();
     const uint64_t written = disk_bytes() - before;
     const uint64_t most = count * kPage * 11 / 10 + count * 32 + kMiB;
     if (before != 0)
-      see_({"bytes written after " + cli::format("%g %%", options_.changed * 100) + " changed",
+      see_({"bytes written after " + changed_text() + " changed",
             static_cast<double>(written) / 1e6, static_cast<double>(most) / 1e6, true, "MB",
             std::to_string(count) + " pages of 4 KiB"});
     pause("pause, nobody writes", made.value());
-    return {};
+    return program.memory.count() == 0 ? Status() : cost_of_memory(program, made.value());
   }
 
+  // What memory adds to the checkpoint `with` it: beside one of the region alone, after as many
+  // changes, which does not stay.
+  Status cost_of_memory(Program& program, const CheckpointReport& with) {
+    change(program, 2);
+    const auto without = checkpoint("without memory", {program.region});
+    if (!without) return without.error();
+    const auto text = [](uint64_t ns) {
+      return cli::format_seconds(static_cast<double>(ns) * 1e-9);
+    };
+    const uint64_t count = changed_of(program.memory);
+    see_({"bytes written of the memory part after " + changed_text() + " changed",
+          static_cast<double>(with.copied_bytes) / 1e6, static_cast<double>(count * kPage) / 1e6,
+          true, "MB",
+          std::to_string(count) + " of its pages of 4 KiB; the checkpoint took " +
+              text(with.seconds_ns) + ", without it " + text(without->seconds_ns) + "; the pause " +
+              text(with.pause_ns) + ", without it " + text(without->pause_ns)});
+    return remove_checkpoints(place_.pool(), {"without memory"});
+  }
+
+  std::string changed_text() const { return cli::format("%g %%", options_.changed * 100); }
+
+  // Memory is copied, and compared with its copy, while threads are held: a millisecond a MiB.
   void pause(const std::string& name, const CheckpointReport& made) {
     see_({name, static_cast<double>(made.pause_ns) * 1e-6,
-          20 + 0.004 * static_cast<double>(made.frozen_pages), true, "ms",
+          20 + 0.004 * static_cast<double>(made.frozen_pages) +
+              static_cast<double>(memory_bytes_) / kMiB,
+          true, "ms",
           std::to_string(made.frozen_pages) + " pages were left in the last round, " +
               std::to_string(made.stopped_threads) + " threads held"});
   }
 
-  // Threads read pages at random, and after each write one of the first `hot`, and count: in quiet,
-  // and while checkpoints are made. Where all pages are hot, memory is written faster than any disk
-  // takes it: the program waits for the disk (asked 0).
-  Status beside(Pages& pages, uint64_t hot, double asked) {
+  static void rest(uint64_t ns) {
+    const timespec pause{static_cast<time_t>(ns / 1'000'000'000),
+                         static_cast<long>(ns % 1'000'000'000)};
+    ::nanosleep(&pause, nullptr);
+  }
+
+  // Threads read pages at random, and after each write one of the first `hot`, and one of as large
+  // a share of the memory, and count: in quiet, and while checkpoints are made. Where all pages are
+  // hot, memory is written faster than any disk takes it: the program waits for the disk (asked 0).
+  Status beside(Program& program, bool is_all_hot, double asked) {
+    CheckpointPages &pages = program.pages, &memory = program.memory;
+    const uint64_t hot = is_all_hot ? pages.count() : changed_of(pages);
+    const uint64_t hot_of_memory = is_all_hot ? memory.count() : changed_of(memory);
     const auto quiet_between_ns = static_cast<uint64_t>(options_.seconds_between * 1e9);
     constexpr int kCheckpoints = 5;
     std::atomic<bool> is_over{false};
@@ -189,11 +221,13 @@ class Cost {
         while (!is_over.load(std::memory_order_relaxed)) {
           // A little work on each page, as a program does.
           const auto* const words = reinterpret_cast<const uint64_t*>(
-              pages.region.data() + random.below(pages.count()) * kPage);
+              pages.bytes().data() + random.below(pages.count()) * kPage);
           uint64_t sum = 0;
           for (uint64_t i = 1; i < kPage / 8; ++i) sum = mix(sum + words[i]);
           const uint64_t page = random.below(hot / options_.threads) * options_.threads + t;
           pages.word(page).store(sum, std::memory_order_relaxed);
+          if (hot_of_memory != 0)
+            memory.word(random.below(hot_of_memory)).store(sum, std::memory_order_relaxed);
           counts[t].fetch_add(1, std::memory_order_relaxed);
         }
       });
@@ -201,11 +235,6 @@ class Cost {
       uint64_t all = 0;
       for (const auto& one : counts) all += one.load();
       return all;
-    };
-    const auto rest = [](uint64_t ns) {
-      const timespec pause{static_cast<time_t>(ns / 1'000'000'000),
-                           static_cast<long>(ns % 1'000'000'000)};
-      ::nanosleep(&pause, nullptr);
     };
     rest(quiet_between_ns / 4);
     uint64_t quiet_count = 0, quiet_ns = 0, busy_count = 0, busy_ns = 0;
@@ -218,7 +247,7 @@ class Cost {
       quiet_ns += now_ns() - start_ns;
       before = counted();
       start_ns = now_ns();
-      const auto made = checkpoint("beside", {pages.region});
+      const auto made = checkpoint("beside", program.parts());
       busy_count += counted() - before;
       busy_ns += now_ns() - start_ns;
       failed = made.status();
@@ -229,10 +258,9 @@ class Cost {
     is_over = true;
     for (std::thread& writer : writers) writer.join();
     if (!failed.ok()) return failed;
-    for (uint64_t page = 0; page < pages.count(); ++page) pages.value[page] = pages.word(page);
-    const std::string what = hot == pages.count()
-                                 ? "every page"
-                                 : cli::format("%g %% of the pages", options_.changed * 100);
+    pages.note_words();
+    memory.note_words();
+    const std::string what = is_all_hot ? "every page" : changed_text() + " of the pages";
     const std::string who = options_.threads == 1
                                 ? "a thread writes "
                                 : std::to_string(options_.threads) + " threads write ";
@@ -245,11 +273,31 @@ class Cost {
     return {};
   }
 
-  Status verify(Runtime& runtime, const Pages& pages, const std::string& name) {
-    const auto uri = place_.at(name);
+  // The region as the checkpoint has it. With memory, which a restart alone brings back: both, as
+  // they are after one.
+  Status verify(Runtime& runtime, Program& program, const std::string& name) {
+    const bool has_memory = program.memory.count() != 0;
+    if (has_memory)
+      if (Status s = go_back(program, name); !s) return s;
+    const Result<std::string> uri = has_memory ? place_.pages() : place_.at(name);
     if (!uri) return uri.error();
     const auto held = map(runtime, uri.value(), 0, Access::kReadOnly);
-    return held ? pages.check(held.value()) : Status(held.error());
+    if (!held) return held.error();
+    return program.pages.check({held->data(), held->size_bytes()}, held->uri());
+  }
+
+  // As the program that comes next: nothing is mapped, and memory is empty. What was written to the
+  // region since the checkpoint must go.
+  Status go_back(Program& program, const std::string& name) {
+    for (uint64_t at = 0; at < size_bytes_; at += size_bytes_ / 16 / kPage * kPage + kPage)
+      std::memset(program.region.data() + at, 0x5A, sizeof(uint64_t));
+    if (Status s = program.region.unmap(); !s) return s;
+    const std::span<std::byte> memory = program.memory.bytes();
+    std::fill(memory.begin(), memory.end(), std::byte{0});
+    const auto last = restart(place_.pool(), name);
+    if (!last) return last.error();
+    if (Status s = last->read(CheckpointPlace::kMemory, memory); !s) return s;
+    return program.memory.check(memory, "the memory part");
   }
 
   // Touches per second of pages at random, in a quarter of the memory; written pages are synced.
@@ -286,7 +334,7 @@ class Cost {
 
   const CheckpointOptions& options_;
   const CheckpointPlace place_;
-  const uint64_t size_bytes_, budget_bytes_;
+  const uint64_t size_bytes_, memory_bytes_, budget_bytes_;
   const SeeFigure& see_;
 };
 

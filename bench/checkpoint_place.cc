@@ -95,6 +95,10 @@ std::string CheckpointPlace::image(const std::string& suffix) const {
   return uri.insert(std::min(uri.find('?'), uri.size()), suffix);
 }
 
+std::vector<std::string> CheckpointPlace::images() const {
+  return {pages(), plain(), image(".floor"), image(std::string(".") + kMemory)};
+}
+
 std::string CheckpointPlace::pages() const {
   return is_ceph_ ? at_ : pool() + "?object=" + kObject;
 }
@@ -119,7 +123,7 @@ Result<double> CheckpointPlace::write_plainly(uint64_t size_bytes) const {
 
 Status CheckpointPlace::check_free() const {
   if (!is_ceph_) return {};
-  for (const std::string& uri : {pages(), plain(), image(".floor")}) {
+  for (const std::string& uri : images()) {
     const auto there = is_there(uri);
     if (!there) return there.error();
     if (there.value())
@@ -141,7 +145,7 @@ Status CheckpointPlace::remove() const {
   else if (held.code() != ENOENT)
     note(held.status());
   if (!names.empty()) note(remove_checkpoints(at_, names));
-  for (const std::string& uri : {pages(), plain(), image(".floor")}) note(remove_remote(uri));
+  for (const std::string& uri : images()) note(remove_remote(uri));
   return first;
 }
 

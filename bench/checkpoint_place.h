@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "outcore/result.h"
 
@@ -12,6 +13,9 @@ namespace outcore::bench {
 // A value: what it names is made by those who open it. One process of a benchmark after the other.
 class CheckpointPlace {
  public:
+  // The object that has ordinary memory.
+  static constexpr const char* kMemory = "memory";
+
   // Within the folder, which is the benchmark's own: a pool, and files beside it.
   static CheckpointPlace in_folder(std::string folder);
   // An image (rbd://POOL/IMAGE), whose checkpoints are snapshots, and others named after it.
@@ -23,7 +27,8 @@ class CheckpointPlace {
   std::string pool() const;
   // Bytes of the same kind without checkpoints.
   std::string plain() const;
-  // The region's bytes at a checkpoint. Errors: those of uri_of_checkpoint().
+  // The region's bytes at a checkpoint. REQUIRES: on Ceph, that it is the only part. Errors: those
+  // of uri_of_checkpoint().
   Result<std::string> at(const std::string& checkpoint) const;
 
   // Seconds to write as many bytes, and to have them safe, past Outcore's memory: by four threads a
@@ -39,6 +44,7 @@ class CheckpointPlace {
  private:
   CheckpointPlace(std::string at, bool is_ceph) : at_(std::move(at)), is_ceph_(is_ceph) {}
   std::string image(const std::string& suffix) const;
+  std::vector<std::string> images() const;  // all that are made
 
   std::string at_;  // the folder, or the image's URI
   bool is_ceph_;

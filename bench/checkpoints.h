@@ -12,8 +12,9 @@ namespace outcore::bench {
 
 struct CheckpointOptions {
   uint64_t size_bytes = uint64_t{4} << 30;  // of the region
-  uint64_t budget_bytes = 0;                // 0: a quarter more than the region
-  double changed = 0.01;                    // of its pages, before a later checkpoint
+  uint64_t budget_bytes = 0;                // 0: a quarter more than the region, and the memory
+  uint64_t memory_bytes = 0;                // of ordinary memory, in each checkpoint; 0: none
+  double changed = 0.01;                    // of all pages, before a later checkpoint
   unsigned threads = 1;                     // that write meanwhile
   double seconds_between = 2;               // that they write in quiet before each of them
   uint64_t kills = 0;
@@ -52,7 +53,11 @@ class OwnFolder {
   std::string path_;
 };
 
-// Runs `work` in a forked child, whose figures are shown here as they come.
+// For a forked child: an interrupt, and the end of its parent, end it.
+void end_with_parent();
+
+// Runs `work` in such a child, whose figures are shown here as they come. EINTR: an interrupt that
+// the parent has caught (interrupts.h); the child is gone then.
 Status in_child(const std::function<Status(const SeeFigure&)>& work, const SeeFigure& see);
 
 // First checkpoint, later ones, the program beside them, and the store that holds ten. Errors: what

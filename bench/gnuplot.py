@@ -21,21 +21,28 @@ set boxwidth 0.9
 """
 # The same memory has the same colour in all pictures.
 COLOURS = {"outcore": "#1f6fb4", "mmap": "#d98d2b", "mmap-random": "#7a9e3d", "direct": "#888888",
-           "mmap-dontneed": "#b5a642",
+           "mmap-dontneed": "#b5a642", "two-pass": "#5c8a8a",
            "dram": "#8e5ea2", "swap": "#c0504d"}
 MORE_COLOURS = ("#1f6fb4", "#5fb0d8", "#2a9d8f", "#d98d2b", "#7a9e3d", "#8e5ea2", "#c0504d",
                 "#8c6d4f", "#b8860b")
 
 
+LABELS_CHARACTERS_MAX = 60  # beside each other, below an axis
+
+
 def draw_bars(path, title, axis, unit, groups, is_log=False):
     """`groups`: of a label below the axis, the heights by name; the names are those of the first.
-    0 is no bar."""
+    0 is no bar. A logarithmic axis begins at half of the lowest bar."""
     names = list(next(iter(groups.values())))
+    heights_there = [h for heights in groups.values() for h in heights.values() if h]
+    low = min(heights_there, default=1) / 2
     script = [STYLE.format(size="760,340", title=title, axis=axis, unit=unit), BARS,
-              "set logscale y\nset yrange [0.5:*]" if is_log else "set yrange [0:*]",
+              f"set logscale y\nset yrange [{low:.3g}:*]" if is_log else "set yrange [0:*]",
               "$runs << EOD", "label " + " ".join(f'"{name}"' for name in names)]
     if max(max(heights.values()) for heights in groups.values()) >= 1e4:
         script.insert(2, "set format y '%.1s %c'")
+    if sum(len(label) for label in groups) > LABELS_CHARACTERS_MAX:
+        script.insert(2, "set xtics rotate by -30")
     script += [f'"{label}" ' + " ".join(f"{heights.get(name, 0):.6g}" for name in names)
                for label, heights in groups.items()]
     plots = [f"$runs using {i}:xtic(1) title columnheader lc rgb '{colour}'"

@@ -1,9 +1,14 @@
 #include "bench/graph_construct.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <boost/interprocess/allocators/allocator.hpp>
+#include <boost/interprocess/managed_external_buffer.hpp>
 #include <boost/interprocess/managed_mapped_file.hpp>
+#include <boost/interprocess/sync/spin/mutex.hpp>
+#include <boost/interprocess/sync/spin/recursive_mutex.hpp>
 #include <cerrno>
 #include <filesystem>
 #include <string>
@@ -29,13 +34,28 @@ namespace bc = boost::container;
 using PlainGraph = std::unordered_map<uint64_t, std::vector<uint64_t>>;
 using HeapGraph = persistent::hash_map<uint64_t, persistent::vector<uint64_t>>;
 
-using Segment = bi::managed_mapped_file::segment_manager;
-template <typename T>
-using MappedAllocator = bc::scoped_allocator_adaptor<bi::allocator<T, Segment>>;
-using MappedList = bc::vector<uint64_t, MappedAllocator<uint64_t>>;
-using MappedGraph =
-    boost::unordered_map<uint64_t, MappedList, boost::hash<uint64_t>, std::equal_to<uint64_t>,
-                         MappedAllocator<std::pair<const uint64_t, MappedList>>>;
+// Boost's locks lie in its segment. In a region they must not wait in the kernel, which knows locks
+// that processes share by the page they are in: it may have left by then, and who waits is not
+// woken. So that only who brings in pages differs they spin in a mapped file, too.
+struct SpinningLocks {
+  using mutex_type = bi::ipcdetail::spin_mutex;
+  using recursive_mutex_type = bi::ipcdetail::spin_recursive_mutex;
+};
+using FileSegment =
+    bi::basic_managed_mapped_file<char, bi::rbtree_best_fit<SpinningLocks>, bi::iset_index>;
+using RegionSegment =
+    bi::basic_managed_external_buffer<char, bi::rbtree_best_fit<SpinningLocks>, bi::iset_index>;
+
+// The same containers in either.
+template <typename Owner, typename T>
+using SegmentAllocator = bc::scoped_allocator_adaptor<bi::allocator<T, Owner>>;
+template <typename Owner>
+using SegmentList = bc::vector<uint64_t, SegmentAllocator<Owner, uint64_t>>;
+template <typename Owner>
+using SegmentGraph =
+    boost::unordered_map<uint64_t, SegmentList<Owner>, boost::hash<uint64_t>,
+                         std::equal_to<uint64_t>,
+                         SegmentAllocator<Owner, std::pair<const uint64_t, SegmentList<Owner>>>>;
 
 struct Edge {
   uint32_t from, to;
@@ -67,13 +87,15 @@ class GraphConstruct : public Workload {
                                static_cast<int>(::getpid()))
                  : options.store) {}
 
+  ~GraphConstruct() override {  // after a run that failed, or was interrupted
+    if (is_begun_ && !options_.is_kept) (void)clear();
+  }
+
   uint64_t data_bytes() const override {  // vectors have room for half as much again
     return (uint64_t{2} * options_.edge_factor * 12 + 100) << options_.scale;
   }
   const std::string& uri() const override { return uri_; }
-  bool takes(const std::string& memory) const override {
-    return memory == "malloc" || memory == "mmap" || memory == "outcore";
-  }
+  bool takes(const std::string& memory) const override { return has_object_heap(memory); }
   void forget() override {}
   Status prepare() override;
   Status run(Stage& stage) override;
@@ -87,12 +109,22 @@ class GraphConstruct : public Workload {
   template <typename Graph>
   void insert(Graph& graph, unsigned part, Stage& stage) const;
   Status run_plain(Stage& stage);
+  template <typename Segment>
+  Status build_in(Segment& segment, Stage& stage);
+  PersistentHeapOptions heap_options() const {
+    PersistentHeapOptions options;
+    options.page_bytes = options_.page_bytes;
+    return options;
+  }
+  uint64_t segment_bytes() const { return std::max<uint64_t>(4 * data_bytes(), 64 << 20); }
   Status run_mapped(Stage& stage);
+  Status run_boost_in_outcore(Stage& stage);
   Status run_outcore(Stage& stage);
   Status open_again(Stage& stage);
 
   Options options_;
   std::string uri_;
+  bool is_begun_ = false;    // a run may have made it
   bool is_claimed_ = false;  // whatever is there is of this benchmark
   bool had_folder_ = false;  // it was there, and empty
   std::vector<Edge> edges_;
@@ -141,6 +173,7 @@ Status GraphConstruct::clear() const {
 
 Status GraphConstruct::prepare() {
   if (Status s = claim(); !s) return s;
+  is_begun_ = true;
   if (!edges_.empty()) return {};
   if (options_.scale < 3 || options_.scale > 31)
     return Error{EINVAL, "--scale must be 3 … 31 for graph-construct"};
@@ -200,16 +233,24 @@ Status GraphConstruct::run_plain(Stage& stage) {
   return build(stage, all);
 }
 
+template <typename Segment>
+Status GraphConstruct::build_in(Segment& segment, Stage& stage) {
+  using Graph = SegmentGraph<typename Segment::segment_manager>;
+  std::vector<Graph*> all;
+  for (unsigned t = 0; t < options_.threads; ++t)
+    all.push_back(segment.template construct<Graph>(std::to_string(t).c_str())(
+        typename Graph::allocator_type(segment.get_segment_manager())));
+  return build(stage, all);
+}
+
 Status GraphConstruct::run_mapped(Stage& stage) try {
   const std::string path = path_of(uri_);
-  bi::managed_mapped_file file(bi::create_only, path.c_str(),
-                               std::max<uint64_t>(4 * data_bytes(), 64 << 20));
+  FileSegment file(bi::create_only, path.c_str(), segment_bytes());
   if (!options_.is_kept) ::unlink(path.c_str());  // it lives as long as it is mapped
-  std::vector<MappedGraph*> all;
-  for (unsigned t = 0; t < options_.threads; ++t)
-    all.push_back(file.construct<MappedGraph>(std::to_string(t).c_str())(
-        MappedGraph::allocator_type(file.get_segment_manager())));
-  if (Status s = build(stage, all); !s) return s;
+  if (stage.memory_name() == "mmap-random" &&
+      ::madvise(file.get_address(), file.get_size(), MADV_RANDOM) != 0)
+    return cli::failure(errno, "advise the kernel on " + path);
+  if (Status s = build_in(file, stage); !s) return s;
   const uint64_t start_ns = now_ns();
   if (!file.flush()) return cli::failure(EIO, "flush " + path);
   stage.result().extra["close_seconds"] = seconds_since(start_ns);
@@ -218,8 +259,24 @@ Status GraphConstruct::run_mapped(Stage& stage) try {
   return Error{EIO, uri_ + ": " + error.what()};
 }
 
+// The allocator and the containers of `mmap`, in a region: what differs is who brings pages in.
+Status GraphConstruct::run_boost_in_outcore(Stage& stage) try {
+  const std::string path = path_of(uri_);
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return cli::failure(errno, "make " + path);
+  const int code = ::ftruncate(file, static_cast<off_t>(segment_bytes())) == 0 ? 0 : errno;
+  ::close(file);
+  if (code != 0) return cli::failure(code, "extend " + path);
+  auto mapped = stage.map({uri_, 0, segment_bytes(), true});
+  if (!mapped) return mapped.error();
+  RegionSegment segment(bi::create_only, mapped->data(), mapped->size());
+  return build_in(segment, stage);
+} catch (const bi::interprocess_exception& error) {
+  return Error{EIO, uri_ + ": " + error.what()};
+}
+
 Status GraphConstruct::run_outcore(Stage& stage) {
-  auto heap = PersistentHeap::create(*stage.runtime(), uri_);
+  auto heap = PersistentHeap::create(*stage.runtime(), uri_, heap_options());
   if (!heap) return heap.status();
   std::vector<HeapGraph*> all;
   for (unsigned t = 0; t < options_.threads; ++t) {
@@ -242,7 +299,7 @@ Status GraphConstruct::run_outcore(Stage& stage) {
 // What a program that comes later waits for, before its first object.
 Status GraphConstruct::open_again(Stage& stage) {
   const uint64_t start_ns = now_ns();
-  auto heap = PersistentHeap::open(*stage.runtime(), uri_);
+  auto heap = PersistentHeap::open(*stage.runtime(), uri_, heap_options());
   if (!heap) return heap.status();
   const auto found = heap->find<HeapGraph>("0");
   stage.result().extra["open_seconds"] = seconds_since(start_ns);
@@ -256,9 +313,11 @@ Status GraphConstruct::run(Stage& stage) {
   if (Status s = clear(); !s) return s;  // of the run before
   if (Status s = stage.settle(); !s) return s;
   const std::string& memory = stage.memory_name();
-  Status s = memory == "malloc" ? run_plain(stage)
-             : memory == "mmap" ? run_mapped(stage)
-                                : run_outcore(stage);
+  const bool is_boost = options_.allocator == "boost";
+  Status s = memory == "malloc"           ? run_plain(stage)
+             : memory.starts_with("mmap") ? run_mapped(stage)
+             : is_boost                   ? run_boost_in_outcore(stage)
+                                          : run_outcore(stage);
   if (!s.ok()) return s;
   return stage.finish(static_cast<double>(edges_.size()), "edges/s");
 }

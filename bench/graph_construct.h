@@ -9,9 +9,10 @@
 
 namespace outcore::bench {
 
-// Memories: malloc (the standard library's containers), mmap (Boost.Interprocess'
-// managed_mapped_file with Boost's containers), outcore (a PersistentHeap, default settings). With
-// several threads each builds the lists of its share of the vertices.
+// Memories: malloc (the standard library's containers), mmap and mmap-random (Boost.Interprocess'
+// managed_mapped_file with Boost's containers), outcore (a PersistentHeap, default settings; or,
+// with options.allocator "boost", Boost's in a region). With several threads each builds the lists
+// of its share of the vertices.
 std::unique_ptr<Workload> make_graph_construct(const Options& options);
 
 }  // namespace outcore::bench

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "bench/check.h"
 
 namespace outcore::bench {
 
+inline constexpr uint8_t kNoBase = 4;  // between two sequences, and where a base is not known
 inline constexpr unsigned kKmerBases = 20;
 inline constexpr unsigned kKmerBits = 2 * kKmerBases;
 inline constexpr uint64_t kKmerMask = (uint64_t{1} << kKmerBits) - 1;
@@ -41,6 +43,8 @@ class KmerWindow {
     bases_ += bases_ < kKmerBases;
     return bases_ == kKmerBases;
   }
+  // What follows is of another sequence.
+  void clear() { bases_ = 0; }
   // REQUIRES: the last push() was true
   uint64_t canonical() const {
     BENCH_CHECK(bases_ == kKmerBases);
@@ -51,5 +55,17 @@ class KmerWindow {
   uint64_t forward_ = 0, backward_ = 0;
   unsigned bases_ = 0;
 };
+
+// Calls see(k-mer), canonical, for each in such bases, in order.
+template <typename See>
+void each_kmer(std::span<const uint8_t> bases, See&& see) {
+  KmerWindow window;
+  for (const uint8_t base : bases) {
+    if (base == kNoBase)
+      window.clear();
+    else if (window.push(base))
+      see(window.canonical());
+  }
+}
 
 }  // namespace outcore::bench

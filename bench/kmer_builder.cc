@@ -101,6 +101,11 @@ Genomes KmerBuilder::genomes_for(uint64_t file_bytes, uint64_t seed) {
   return {seed, static_cast<uint32_t>(genera), genome};
 }
 
+uint64_t KmerBuilder::file_bytes_for(uint64_t kmers) {
+  const auto entries = static_cast<uint64_t>(static_cast<double>(kmers) / kTableFilled);
+  return std::max(kFileBytesMin, KmerHeader::kBytes + in_units(entries * sizeof(uint64_t)));
+}
+
 KmerBuilder::KmerBuilder(const Genomes& genomes, unsigned threads)
     : genomes_(genomes), threads_(threads) {
   BENCH_CHECK(threads != 0);
@@ -121,11 +126,8 @@ Result<KmerHeader> KmerBuilder::lay_out_hash(std::span<std::byte> file) const {
     const Part part = part_of(entries.size() / KmerHeader::kBucketEntries, thread);
     BucketFiller filler(entries, part.first, part.last, taxonomy);
     for (uint32_t strain = 0; strain < taxonomy.strains(); ++strain) {
-      const Sequence genome = genomes_.sequence(strain);
       const Taxon taxon = taxonomy.strain(strain);
-      KmerWindow window;
-      for (uint64_t i = 0; i < genomes_.genome_bases(); ++i)
-        if (window.push(genome.base(i))) filler.add(window.canonical(), taxon);
+      genomes_.each_kmer(strain, [&](uint64_t kmer) { filler.add(kmer, taxon); });
     }
     filler.finish();
     kmers += filler.kmers();
@@ -133,19 +135,19 @@ Result<KmerHeader> KmerBuilder::lay_out_hash(std::span<std::byte> file) const {
   });
   if (is_overfull)
     return cli::failure(ENOSPC, "lay out k-mers in " + cli::format_bytes(file.size()),
-                        "use another --seed or --size");
+                        genomes_.is_real() ? "use other genomes" : "use another --seed or --size");
   KmerHeader header;
   header.size_bytes = file.size();
   header.kmers = kmers;
   header.genera = genomes_.taxonomy().genera();
-  header.genome_bases = genomes_.genome_bases();
+  header.bases = genomes_.all_bases();
   return header;
 }
 
 KmerHeader KmerBuilder::two_level_header(const KmerHeader& hash) {
-  BENCH_CHECK(!hash.is_two_level() && hash.kmers >= 2 * kListEntriesMeanMax);
+  BENCH_CHECK(!hash.is_two_level());
   KmerHeader header = hash;
-  const uint64_t lists = hash.kmers / kListEntriesMeanMax;
+  const uint64_t lists = std::max<uint64_t>(1, hash.kmers / kListEntriesMeanMax);
   header.prefix_bits = static_cast<uint64_t>(std::bit_width(lists));
   const uint64_t lists_bytes = ((uint64_t{1} << header.prefix_bits) + 1) * sizeof(uint64_t);
   header.entries_at = KmerHeader::kBytes + in_units(lists_bytes);

@@ -21,12 +21,14 @@ class KmerBuilder {
   // Genomes whose k-mers fill seven tenths of a hash table of so many bytes.
   // REQUIRES: file_bytes >= kFileBytesMin
   static Genomes genomes_for(uint64_t file_bytes, uint64_t seed);
+  // The other way round: a hash table for so many k-mers.
+  static uint64_t file_bytes_for(uint64_t kmers);
 
   // REQUIRES: the genomes stay; threads > 0
   KmerBuilder(const Genomes& genomes, unsigned threads);
 
   // Fills the file behind its header. Errors: ENOSPC if a bucket had too many k-mers.
-  // REQUIRES: it holds zeros, and is as long as it was for genomes_for()
+  // REQUIRES: it holds zeros, and is as long as genomes_for() was told or file_bytes_for() tells
   Result<KmerHeader> lay_out_hash(std::span<std::byte> file) const;
   // The header of an index of two levels with the k-mers of that table, which tells its size.
   static KmerHeader two_level_header(const KmerHeader& hash);

@@ -10,6 +10,7 @@
 #include "bench/check.h"
 #include "bench/kmer_builder.h"
 #include "bench/kmer_export.h"
+#include "bench/lookup_answers.h"
 #include "bench/medium.h"
 #include "bench/read_classifier.h"
 #include "bench/threads.h"
@@ -27,10 +28,34 @@ Status prefer_huge_pages(std::span<std::byte> memory, uint64_t size_bytes) {
   return {};
 }
 
+// What the k-mers are of.
+std::string source_of(const Options& o) {
+  if (o.genomes == nullptr) return std::to_string(o.size_bytes);
+  return cli::format("genomes-%016llx", static_cast<unsigned long long>(o.genomes->hash()));
+}
+
 std::string kmer_name(const Options& o) {
-  return cli::format("outcore-bench-kmers-%s-%llu-%llu.dat", o.index.c_str(),
-                     static_cast<unsigned long long>(o.size_bytes),
+  return cli::format("outcore-bench-kmers-%s-%s-%llu.dat", o.index.c_str(), source_of(o).c_str(),
                      static_cast<unsigned long long>(o.seed));
+}
+
+Genomes genomes_of(const Options& o) {
+  if (o.genomes == nullptr) return KmerBuilder::genomes_for(o.size_bytes, o.seed);
+  return {o.seed, o.genomes};
+}
+
+// The checksum of the answers to a sample, which some threads find together.
+template <typename Answers>
+uint64_t answers_of(const Genomes& genomes, const KmerIndex& index, uint64_t count,
+                    void (Answers::*answer)(uint64_t)) {
+  const unsigned threads = making_threads();
+  std::atomic<uint64_t> checksum{0};
+  on_threads(threads, [&](unsigned thread) {
+    Answers answers(genomes, index);
+    for (uint64_t i = thread; i < count; i += threads) (answers.*answer)(i);
+    checksum += answers.checksum();
+  });
+  return checksum;
 }
 
 }  // namespace
@@ -38,10 +63,9 @@ std::string kmer_name(const Options& o) {
 KmerData::KmerData(const Options& options)
     : size_bytes_(options.size_bytes),
       is_two_level_(options.index == "two-level"),
-      genomes_(KmerBuilder::genomes_for(options.size_bytes, options.seed)),
+      genomes_(genomes_of(options)),
       file_(options, kmer_name(options)),
-      tag_(cli::format("kmers %s %llu seed %llu", options.index.c_str(),
-                       static_cast<unsigned long long>(options.size_bytes),
+      tag_(cli::format("kmers %s %s seed %llu", options.index.c_str(), source_of(options).c_str(),
                        static_cast<unsigned long long>(options.seed))) {}
 
 const KmerHeader& KmerData::header() const {
@@ -49,14 +73,23 @@ const KmerHeader& KmerData::header() const {
   return header_;
 }
 
-Status KmerData::make(uint64_t reads) {
+bool KmerData::has_answers(const KmerSample& sample) const {
+  return sample.count == (sample.is_of_lookups ? header_.lookups : header_.reads);
+}
+
+uint64_t KmerData::right_answers(const KmerSample& sample) const {
+  BENCH_CHECK(is_made_ && has_answers(sample));
+  return sample.is_of_lookups ? header_.lookup_answers : header_.answers;
+}
+
+Status KmerData::make(const KmerSample& sample) {
   if (is_made_) return {};
   if (Status s = file_.claim(); !s) return s;
   Status made;
   if (!has_database())
-    made = build(reads);
-  else if (header_.reads != reads)
-    made = renew_answers(reads);
+    made = build(sample);
+  else if (!has_answers(sample))
+    made = renew_answers(sample);
   is_made_ = made.ok();
   return made;
 }
@@ -67,28 +100,27 @@ bool KmerData::has_database() {
   if (!medium || (*medium)->size_bytes() < KmerHeader::kBytes) return false;
   if (!(*medium)->read(0, std::as_writable_bytes(std::span(&header_, 1)))) return false;
   return header_.magic == KmerHeader::kMagic && header_.size_bytes == (*medium)->size_bytes() &&
-         header_.genera == genomes_.taxonomy().genera() &&
-         header_.genome_bases == genomes_.genome_bases();
+         header_.genera == genomes_.taxonomy().genera() && header_.bases == genomes_.all_bases();
 }
 
-Status KmerData::build(uint64_t reads) {
+Status KmerData::build(const KmerSample& sample) {
   const KmerBuilder builder(genomes_, making_threads());
   const AnonymousMemory table(nullptr, size_bytes_);
   if (Status s = prefer_huge_pages(table.bytes(), size_bytes_); !s) return s;
   auto header = builder.lay_out_hash(table.bytes());
   if (!header) return header.status();
   header_ = header.value();
-  if (!is_two_level_) return write(table.bytes(), reads);
+  if (!is_two_level_) return write(table.bytes(), sample);
   header_ = KmerBuilder::two_level_header(header_);
   const AnonymousMemory file(nullptr, header_.size_bytes);
   if (Status s = prefer_huge_pages(file.bytes(), header_.size_bytes); !s) return s;
   builder.lay_out_two_level(table.bytes(), header_, file.bytes());
-  return write(file.bytes(), reads);
+  return write(file.bytes(), sample);
 }
 
-Status KmerData::write(std::span<std::byte> bytes, uint64_t reads) {
+Status KmerData::write(std::span<std::byte> bytes, const KmerSample& sample) {
   header_.content_hash = KmerBuilder(genomes_, making_threads()).hash_content(bytes);
-  add_answers(bytes, reads);
+  add_answers(bytes, sample);
   std::memcpy(bytes.data(), &header_, sizeof header_);
   file_.mark_changed();
   auto medium = open_medium(file_.uri(), bytes.size(), true);
@@ -100,7 +132,7 @@ Status KmerData::write(std::span<std::byte> bytes, uint64_t reads) {
 }
 
 // The database was kept, and another sample is asked for.
-Status KmerData::renew_answers(uint64_t reads) {
+Status KmerData::renew_answers(const KmerSample& sample) {
   const AnonymousMemory memory(nullptr, header_.size_bytes);
   const auto bytes = memory.bytes();
   if (Status s = prefer_huge_pages(bytes, header_.size_bytes); !s) return s;
@@ -109,7 +141,7 @@ Status KmerData::renew_answers(uint64_t reads) {
   if (Status s = read_all(**medium, bytes); !s) return s;
   if (KmerBuilder(genomes_, making_threads()).hash_content(bytes) != header_.content_hash)
     return Error{EILSEQ, file_.path() + " has been changed since it was made: remove it"};
-  add_answers(bytes, reads);
+  add_answers(bytes, sample);
   file_.mark_changed();
   if (Status s = (*medium)->write(0, std::as_bytes(std::span(&header_, 1))); !s) return s;
   if (Status s = (*medium)->sync(); !s) return s;
@@ -126,17 +158,16 @@ Status KmerData::export_to(const std::string& folder, uint64_t reads) {
   return export_sample(genomes_, KmerIndex(header_, memory.bytes()), reads, folder);
 }
 
-void KmerData::add_answers(std::span<const std::byte> bytes, uint64_t reads) {
+void KmerData::add_answers(std::span<const std::byte> bytes, const KmerSample& sample) {
   const KmerIndex index(header_, bytes);
-  const unsigned threads = making_threads();
-  std::atomic<uint64_t> checksum{0};
-  on_threads(threads, [&](unsigned thread) {
-    SampleAnswers answers(genomes_, index);
-    for (uint64_t i = thread; i < reads; i += threads) answers.classify_read(i);
-    checksum += answers.checksum();
-  });
-  header_.reads = reads;
-  header_.answers = checksum;
+  if (sample.is_of_lookups) {
+    header_.lookups = sample.count;
+    header_.lookup_answers = answers_of(genomes_, index, sample.count, &LookupAnswers::look_up);
+  } else {
+    header_.reads = sample.count;
+    header_.answers =
+        answers_of(genomes_, index, sample.count, &SampleAnswers<KmerIndex>::classify_read);
+  }
 }
 
 }  // namespace outcore::bench

@@ -14,7 +14,7 @@ namespace outcore::bench {
 namespace {
 
 constexpr uint64_t kLineBases = 8192;
-constexpr char kLetters[] = "ACGT";
+constexpr char kLetters[] = "ACGTN";  // kNoBase is the last
 
 const char* rank_of(Taxon taxon, const Taxonomy& taxonomy) {
   if (taxon == kRootTaxon) return "no rank";
@@ -28,11 +28,15 @@ void write_nodes(const Taxonomy& taxonomy, std::ostream& out) {
         << "\t|\t" << rank_of(taxon, taxonomy) << "\t|\t-\t|\n";
 }
 
-void write_names(const Taxonomy& taxonomy, std::ostream& out) {
-  for (Taxon taxon = kRootTaxon; taxonomy.has(taxon); ++taxon)
-    out << taxon << "\t|\t"
-        << (taxon == kRootTaxon ? "root" : rank_of(taxon, taxonomy) + (" " + std::to_string(taxon)))
-        << "\t|\t\t|\tscientific name\t|\n";
+std::string name_of(Taxon taxon, const Genomes& genomes) {
+  if (genomes.is_real()) return genomes.files().name_of(taxon);
+  if (taxon == kRootTaxon) return "root";
+  return rank_of(taxon, genomes.taxonomy()) + (" " + std::to_string(taxon));
+}
+
+void write_names(const Genomes& genomes, std::ostream& out) {
+  for (Taxon taxon = kRootTaxon; genomes.taxonomy().has(taxon); ++taxon)
+    out << taxon << "\t|\t" << name_of(taxon, genomes) << "\t|\t\t|\tscientific name\t|\n";
 }
 
 void write_genomes(const Genomes& genomes, std::ostream& out) {
@@ -40,9 +44,10 @@ void write_genomes(const Genomes& genomes, std::ostream& out) {
   for (uint32_t strain = 0; strain < genomes.taxonomy().strains(); ++strain) {
     const Sequence sequence = genomes.sequence(strain);
     out << ">strain" << strain << '\n';
-    for (uint64_t at = 0; at < genomes.genome_bases(); at += kLineBases) {
+    const uint64_t bases = genomes.bases_of(strain);
+    for (uint64_t at = 0; at < bases; at += kLineBases) {
       line.clear();
-      for (uint64_t i = at; i < std::min(at + kLineBases, genomes.genome_bases()); ++i)
+      for (uint64_t i = at; i < std::min(at + kLineBases, bases); ++i)
         line += kLetters[sequence.base(i)];
       out << line << '\n';
     }
@@ -100,7 +105,7 @@ Status export_sample(const Genomes& genomes, const KmerIndex& index, uint64_t re
                      const std::string& folder) {
   const std::pair<const char*, std::function<void(std::ostream&)>> files[] = {
       {"taxonomy/nodes.dmp", [&](std::ostream& out) { write_nodes(genomes.taxonomy(), out); }},
-      {"taxonomy/names.dmp", [&](std::ostream& out) { write_names(genomes.taxonomy(), out); }},
+      {"taxonomy/names.dmp", [&](std::ostream& out) { write_names(genomes, out); }},
       {"genomes.fa", [&](std::ostream& out) { write_genomes(genomes, out); }},
       {"seqid2taxid.map", [&](std::ostream& out) { write_strains(genomes.taxonomy(), out); }},
       {"reads.fa", [&](std::ostream& out) { write_reads(genomes, reads, out); }},

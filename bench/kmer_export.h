@@ -1,4 +1,4 @@
-// Export of kmers' data: made-up genomes, their taxonomy and reads as other classifiers read them
+// Export of kmers' data: genomes, their taxonomy and reads as other classifiers read them
 // (FASTA, and what NCBI's taxonomy has), with our answers beside, so that both can be compared.
 #pragma once
 

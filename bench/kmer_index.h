@@ -44,9 +44,10 @@ struct KmerHeader {
   uint64_t prefix_bits = 0;  // 0: a hash table
   uint64_t entries_at = kBytes;
   uint64_t kmers = 0;
-  uint64_t genera = 0, genome_bases = 0;
-  uint64_t content_hash = 0;        // of all that follows the header
-  uint64_t reads = 0, answers = 0;  // the checksum of the answers to so many reads
+  uint64_t genera = 0, bases = 0;            // of all genomes
+  uint64_t content_hash = 0;                 // of all that follows the header
+  uint64_t reads = 0, answers = 0;           // the checksum of the answers to so many reads
+  uint64_t lookups = 0, lookup_answers = 0;  // and to so many k-mers by themselves
 
   bool is_two_level() const { return prefix_bits != 0; }
 };

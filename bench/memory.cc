@@ -23,7 +23,8 @@ class PlainMemory : public Memory {
   ~PlainMemory() override { (void)unmap_all(); }
 
   Result<std::span<std::byte>> map(const MapRequest& request) override {
-    if (name_ == "direct") return Error{EINVAL, "direct maps nothing: use mmap"};
+    if (name_ == "direct" || name_ == "two-pass")
+      return Error{EINVAL, name_ + " maps nothing: use mmap"};
     Mapping mapping{request, -1, nullptr};
     const int flags = (request.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC;
     mapping.file = open(request.uri.c_str(), flags);
@@ -163,8 +164,8 @@ MemoryUsage kernel_usage() {
 
 const std::vector<std::string>& memory_names() {
   static const std::vector<std::string> names = {
-      "dram", "dram-huge", "mmap",   "mmap-random", "mmap-dontneed",
-      "swap", "direct",    "malloc", "outcore",     "outcore-random"};
+      "dram",   "dram-huge", "mmap",     "mmap-random", "mmap-dontneed", "swap",
+      "direct", "malloc",    "two-pass", "outcore",     "outcore-random"};
   return names;
 }
 

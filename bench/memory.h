@@ -52,7 +52,7 @@ class Memory {
   virtual Status prefetch(std::span<const std::byte> mapped, std::span<const uint64_t> pages) = 0;
   virtual MemoryUsage usage() const = 0;
   virtual uint64_t page_bytes() const { return 4096; }
-  // A heap in this memory. Errors: those of Heap; EINVAL (mmap, direct).
+  // A heap in this memory. Errors: those of Heap; EINVAL (mmap, direct, two-pass).
   virtual Result<Heap> make_heap() = 0;
   // What runs it; nullptr: not Outcore.
   virtual Runtime* runtime() { return nullptr; }
@@ -63,6 +63,7 @@ class Memory {
 // mmap: the kernel's, with its readahead. mmap-random: with MADV_RANDOM. mmap-dontneed: and with a
 // helper beside that takes what is only read out of the page table (page_dropper.h). direct: maps
 // nothing; the workload reads with O_DIRECT (direct.h). malloc: maps nothing; the program's.
+// two-pass: maps nothing; the budget is plain memory for runs of a sort (two_pass_sort.h).
 // outcore: by its public API, with the budget's share of one of options.processes, or all of it in
 // options.buffer.
 // outcore-random: without its readahead.
@@ -73,6 +74,11 @@ Result<std::unique_ptr<Memory>> make_outcore_memory(const Options& options);
 // The names above, in the order of `all`.
 const std::vector<std::string>& memory_names();
 inline bool is_outcore(const std::string& name) { return name.starts_with("outcore"); }
+// Memories in which there is a heap for containers: the program's own, Boost's in a mapped file,
+// and a PersistentHeap.
+inline bool has_object_heap(const std::string& name) {
+  return name == "malloc" || name == "mmap" || name == "mmap-random" || name == "outcore";
+}
 // What the kernel counted for this process: major faults, and bytes from and to devices.
 MemoryUsage kernel_usage();
 

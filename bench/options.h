@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace outcore::bench {
+
+class GenomeFiles;
 
 // The unit in which data is made, numbered and checked, whatever the page size of the memory.
 inline constexpr uint64_t kUnitBytes = 4096;
@@ -47,12 +50,13 @@ struct Options {
   // sort: a file whose words are sorted, in a copy; empty: words made from the seed.
   std::string source;
 
-  // random-io, lookups of map-lookup, vectors of images, reads of kmers, operations
-  // of ycsb
+  // random-io, lookups of map-lookup, vectors of images, reads and look-ups of kmers,
+  // operations of ycsb
   uint64_t touches = 0;  // of all threads together; 0: as many as the workload has by default
   unsigned write_percent = 0;
   std::string distribution = "uniform";  // uniform, zipf, once (each unit at most once)
   double theta = 0.99;                   // of zipf
+  bool is_overlapping = false;           // random-io: processes touch all of the data
   bool has_latency = true;               // time each touch
 
   // scan
@@ -71,10 +75,14 @@ struct Options {
   std::string index = "hash";       // see index_names()
   bool is_top_pinned = false;       // the words of a two-level index stay in memory
   std::string export_folder;        // where data and answers are written for others; empty: nowhere
+  bool is_of_lookups = false;       // k-mers are looked up by themselves, and no reads told
   bool has_prefetch_lists = false;  // the pages of a read are asked for before its k-mers
+  std::shared_ptr<const GenomeFiles> genomes;  // real ones, which tell the size; nullptr: made-up
 
   // ycsb
   std::string mix = "B";  // see ycsb_mix_names()
+  // ycsb, kmers
+  std::string table = "records";  // or heap: what is looked up in is in a heap (ycsb_heap.h)
   // matmul
   std::string order = "rows";  // see walk_orders()
   uint64_t tile = 0;           // numbers a side of the blocks of B; 0: none
@@ -82,11 +90,16 @@ struct Options {
   // map-lookup
   std::string structure = "map";  // see structure_names()
 
+  // graph-construct in Outcore
+  std::string allocator = "own";  // or boost: that of the rival, in a region
+
   // bfs, components, pagerank
   unsigned scale = 18;             // 2^scale vertices
   unsigned edge_factor = 16;       // edges a vertex, before both directions are stored
   std::string graph;               // a CSR file (see csr.h) instead of an R-MAT graph
   bool is_fully_external = false;  // what is kept for each vertex is in a region too
+  // bfs
+  bool is_asynchronous = false;  // no thread waits for a level to end
 };
 
 }  // namespace outcore::bench

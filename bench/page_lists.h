@@ -1,5 +1,5 @@
 // PageLists: the pages that the k-mers of a read lie in, which a program with irregular look-ups
-// can tell before it touches them (UMap paper, section 3.6).
+// can tell before it touches them (UMap paper, section 3.1.2).
 #pragma once
 
 #include <cstdint>

@@ -1,29 +1,28 @@
 // QueueFrontier: a frontier as two queues in memory that may be mapped: those of the visitors in
 // the fully external search of the paper on DI-MMAP (section 6.5.2).
 //
-// A queue is an array of blocks of 4 KiB: a word that counts, and then as many vertices. A thread
-// appends to a block of its own, and takes a fresh one when that is full; so threads share no page
-// while they write. A block is visited in ascending order, for the sake of pages, which HavoqGT's
-// visitors have from a priority queue. Its visitors need no wait between levels; ours do wait.
+// A queue is an array of blocks of 4 KiB (vertex_block.h). A thread appends to a block of its own,
+// and takes a fresh one when that is full; so threads share no page while they write. A block is
+// visited in ascending order, for the sake of pages, which HavoqGT's visitors have from a priority
+// queue. These need no wait between levels (visitor_queues.h); the threads of this one do wait.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "bench/frontier.h"
+#include "bench/vertex_block.h"
 
 namespace outcore::bench {
 
 class QueueFrontier : public Frontier {
  public:
-  static constexpr uint64_t kBlockBytes = 4096;
-  static constexpr uint64_t kBlockVertices = kBlockBytes / sizeof(uint64_t) - 1;
-
   static uint64_t size_bytes(uint64_t vertices, unsigned threads) {
-    return 2 * blocks_max(vertices, threads) * kBlockBytes;
+    return 2 * blocks_max(vertices, threads) * VertexBlock::kBytes;
   }
   // REQUIRES: `memory` is aligned to words, of size_bytes(), and outlives the frontier. What it
   // holds does not matter.
@@ -40,13 +39,13 @@ class QueueFrontier : public Frontier {
   };
   // On a line of the cache of its own.
   struct alignas(64) Writer {
-    uint64_t* block = nullptr;  // of the next level's queue; nullptr: none yet
+    std::optional<VertexBlock> block;  // of the next level's queue; empty: none yet
   };
   // Each vertex is added once at most, and each thread leaves one block unfilled at most.
   static uint64_t blocks_max(uint64_t vertices, unsigned threads) {
-    return (vertices + kBlockVertices - 1) / kBlockVertices + threads;
+    return VertexBlock::count_for(vertices) + threads;
   }
-  uint64_t* fresh_block();
+  VertexBlock fresh_block();
 
   uint64_t blocks_max_;
   Queue queues_[2];

@@ -26,13 +26,14 @@ constexpr uint64_t kTouchesPerStep = 256;
 // Which units are touched, and how. One object a thread; the same seed, the same touches.
 class Touches {
  public:
-  Touches(const Options& options, uint64_t units, uint64_t first, uint64_t thread, const Zipf* zipf)
+  Touches(const Options& options, uint64_t units, uint64_t first, uint64_t thread,
+          uint64_t permutation_seed, const Zipf* zipf)
       : random_(mix(options.seed) + thread),
         units_(units),
         next_(first),
         write_percent_(options.write_percent),
         zipf_(zipf),
-        permutation_(units, options.seed),
+        permutation_(units, permutation_seed),
         is_once_(options.distribution == "once") {}
 
   uint64_t next_unit() {
@@ -59,9 +60,14 @@ class RandomIo : public Workload {
   explicit RandomIo(const Options& options) : options_(options), words_(options) {}
 
   uint64_t data_bytes() const override { return options_.size_bytes; }
+  uint64_t mapped_bytes() const override {
+    return (options_.is_overlapping ? options_.processes : 1) * options_.size_bytes;
+  }
   const std::string& uri() const override { return words_.file().uri(); }
   void forget() override { words_.file().forget(); }
-  bool takes(const std::string& memory) const override { return memory != "malloc"; }
+  bool takes(const std::string& memory) const override {
+    return Workload::takes(memory) || memory == "direct";
+  }
 
   Status prepare() override {
     if (is_ready_) return {};
@@ -154,13 +160,17 @@ Result<uint64_t> RandomIo::touch_direct(uint64_t first_unit, uint64_t count, Tou
 Status RandomIo::run(Stage& stage) {
   const bool is_direct = stage.memory_name() == "direct";
   const uint64_t threads = options_.threads;
-  // Each process has a slice of its own: two runtimes on one writable file would not see each
-  // other.
+  // Each process has a slice of its own, or all of them the whole, where what one writes the others
+  // see: two runtimes on one writable file would not.
+  const uint64_t slices = options_.is_overlapping ? 1 : options_.processes;
   const uint64_t align = std::max(options_.page_bytes, kUnitBytes) / kUnitBytes;
-  const uint64_t slice = options_.size_bytes / kUnitBytes / options_.processes / align * align;
+  const uint64_t slice = options_.size_bytes / kUnitBytes / slices / align * align;
   if (slice == 0)
     return Error{EINVAL, "the data has less than a page a process: use a larger --size"};
-  const uint64_t first_unit = stage.process() * slice;
+  const uint64_t first_unit = options_.is_overlapping ? 0 : stage.process() * slice;
+  // Units that each process touches once are in an order of its own; what is hot is hot for all.
+  const bool is_own_order = options_.is_overlapping && options_.distribution == "once";
+  const uint64_t permutation_seed = options_.seed + (is_own_order ? stage.process() : 0);
   const uint64_t count = touches_of_all() / options_.processes / threads;
   std::optional<Zipf> zipf;
   if (options_.distribution == "zipf") zipf.emplace(slice, options_.theta);
@@ -180,7 +190,7 @@ Status RandomIo::run(Stage& stage) {
   }
   if (Status s = stage.start(count * threads); !s) return s;
   on_threads(options_.threads, [&](unsigned t) {
-    Touches touches(options_, slice, t * count, stage.process() * threads + t,
+    Touches touches(options_, slice, t * count, stage.process() * threads + t, permutation_seed,
                     zipf ? &*zipf : nullptr);
     if (!is_direct) {
       wrong += touch(bytes, first_unit, count, touches, stage, latencies[t], writes);

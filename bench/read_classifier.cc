@@ -1,8 +1,6 @@
 #include "bench/read_classifier.h"
 
 #include "bench/check.h"
-#include "bench/kmer.h"
-#include "bench/random.h"
 
 namespace outcore::bench {
 
@@ -37,27 +35,6 @@ Taxon TaxonVotes::choose(const Taxonomy& taxonomy) const {
     if (weight > heaviest) heaviest = weight;
   }
   return chosen;
-}
-
-Taxon classify(const Read& read, const KmerIndex& index, const Taxonomy& taxonomy) {
-  TaxonVotes votes;
-  KmerWindow window;
-  for (const uint8_t base : read.bases()) {
-    if (!window.push(base)) continue;
-    const Taxon taxon = index.find(window.canonical());
-    if (taxonomy.has(taxon)) votes.add(taxon);  // a damaged file has others, too
-  }
-  return votes.choose(taxonomy);
-}
-
-void SampleAnswers::classify_read(uint64_t number) {
-  const Taxonomy& taxonomy = genomes_.taxonomy();
-  const Read read = genomes_.read(number);
-  if (lists_ != nullptr) lists_->ask_for(read);
-  const Taxon answer = classify(read, index_, taxonomy);
-  checksum_ += mix(mix(number) + answer);
-  right_ += read.truth == kNoTaxon ? answer == kNoTaxon
-                                   : taxonomy.species_of(answer) == taxonomy.species_of(read.truth);
 }
 
 }  // namespace outcore::bench

@@ -13,12 +13,7 @@ namespace outcore::bench {
 // One thread, in the parent process.
 class RecordFile {
  public:
-  // What an audit found.
-  struct Found {
-    uint64_t updates = 0;  // of all records: the sum of their versions
-    uint64_t entries = 0;  // of the index
-    uint64_t wrong_records = 0, wrong_entries = 0;
-  };
+  using Found = YcsbTable::Found;
 
   // With room for so many records beside those that it is loaded with. REQUIRES: layout().slots >
   // room.

@@ -52,6 +52,11 @@ bool RecordTable::read(uint64_t key, Record& into) const {
   return true;
 }
 
+bool RecordTable::read_entry(const Entry& entry, Record& into) const {
+  read_slot(entry.slot, into);
+  return true;
+}
+
 bool RecordTable::update(uint64_t key) {
   const uint64_t slot = find(key);
   if (slot == kNoSlot) return false;

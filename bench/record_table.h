@@ -15,6 +15,7 @@
 
 #include "bench/index_page.h"
 #include "bench/record.h"
+#include "bench/ycsb_table.h"
 
 namespace outcore::bench {
 
@@ -49,33 +50,21 @@ struct RecordLocks {
   StripedLocks pages, records;
 };
 
-class RecordTable {
+class RecordTable final : public YcsbTable {
  public:
-  // A key, and where its record is.
-  struct Entry {
-    uint64_t key;
-    uint64_t slot;
-  };
-
   // The locks outlive it. Updates and inserts need memory that can be written.
   RecordTable(const RecordLayout& layout, std::span<std::byte> bytes, RecordLocks& locks);
 
-  // Copies the record, as it is at one time. False if there is none.
-  bool read(uint64_t key, Record& into) const;
-  // Writes the next version of all fields. False if there is no such record.
-  bool update(uint64_t key);
-  // Copies the record, and writes the next version. Nobody else comes between. False likewise.
-  bool read_and_update(uint64_t key, Record& into);
-  // Version 0 of a record. REQUIRES: nobody else inserts in this slot. False if there is a record
-  // of this key, or no room on the index's page.
-  bool insert(uint64_t key, uint64_t slot);
-  // The next `count` entries from the first key that is not less; fewer at the end of the table.
-  void scan(uint64_t key, uint64_t count, std::vector<Entry>& entries) const;
-  // The record of an entry.
-  void read_slot(uint64_t slot, Record& into) const;
+  bool read(uint64_t key, Record& into) const override;
+  bool update(uint64_t key) override;
+  bool read_and_update(uint64_t key, Record& into) override;
+  bool insert(uint64_t key, uint64_t slot) override;
+  void scan(uint64_t key, uint64_t count, std::vector<Entry>& entries) const override;
+  bool read_entry(const Entry& entry, Record& into) const override;
 
  private:
   static constexpr uint64_t kNoSlot = UINT64_MAX;
+  void read_slot(uint64_t slot, Record& into) const;
   uint64_t find(uint64_t key) const;
   IndexPage& page(uint64_t number) const;
   Record& record(uint64_t slot) const;

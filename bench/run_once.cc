@@ -77,6 +77,7 @@ Result<std::vector<Child>> fork_children(Workload& workload, const Options& opti
 // Reads what the children say until they are done. True if the time limit ended them.
 bool watch(std::vector<Child>& children, const Options& options, Board& board, Progress& progress) {
   static constexpr int kPollMs = 100;
+  static constexpr double kFlushTimesMax = 10;  // the limit
   bool is_stopped = false;
   size_t open = children.size();
   while (open != 0) {
@@ -105,8 +106,9 @@ bool watch(std::vector<Child>& children, const Options& options, Board& board, P
     const uint64_t done = board.done.load(), total = board.total.load();
     progress.show(done, total, seconds);
     const bool is_over = options.limit_seconds > 0 && seconds > options.limit_seconds;
-    // What has done its work but is still flushing may end.
-    if (is_over && !is_stopped && done < total) {
+    // What has done its work but is still flushing may end, in due time.
+    const bool is_hung = is_over && seconds > kFlushTimesMax * options.limit_seconds;
+    if (is_over && !is_stopped && (done < total || is_hung)) {
       is_stopped = true;
       for (const Child& child : children) kill(child.id, SIGKILL);
     }
@@ -166,9 +168,12 @@ std::string variant_of(const Options& options) {
   };
   add(options.workload == "map-lookup", options.structure);
   add(options.workload == "kmers", options.index);
+  add(options.is_of_lookups, "look-ups");
+  add(options.genomes != nullptr, "real genomes");
   add(options.is_top_pinned, "top pinned");
   add(options.has_prefetch_lists, "prefetch lists");
   add(options.workload == "ycsb", "mix " + options.mix);
+  add(options.table == "heap", "table in a heap");
   add(options.workload == "matmul", options.order);
   add(!options.nas_class.empty(), "class " + options.nas_class);
   add(options.tile != 0, "tiles of " + std::to_string(options.tile));
@@ -179,6 +184,9 @@ std::string variant_of(const Options& options) {
   add(options.loops != 0, std::to_string(options.loops) + " passes");
   add(options.distribution != "uniform", options.distribution);
   add(options.is_fully_external, "fully external");
+  add(options.is_asynchronous, "asynchronous");
+  add(options.is_overlapping, "overlapping");
+  add(options.allocator != "own", options.allocator + "'s allocator");
   add(options.is_warm, "warm");
   return variant;
 }
@@ -214,7 +222,7 @@ Result<RunResult> run_once(Workload& workload, const Options& options, const std
   Progress progress(options.workload + " " + memory);
   if (cli::is_interrupted()) return Error{EINTR, "interrupted"};
   progress.say("making the data");
-  if (Status s = workload.prepare(); !s) return s.error();
+  if (Status s = workload.prepare_for(memory); !s) return s.error();
   workload.forget();
   if (cli::is_interrupted()) return Error{EINTR, "interrupted"};
   const SharedObject<Board> board;

@@ -49,7 +49,4 @@ Result<std::vector<Series>> run_in_turns(const Options& options,
 Result<std::vector<Series>> run_in_turns(Workload& workload, const Options& options,
                                          const std::function<void(const RunResult&)>& see);
 
-// Errors: EINVAL, with what would do.
-Status check_options(const Options& options);
-
 }  // namespace outcore::bench

@@ -31,7 +31,9 @@ class Scan : public Workload {
   uint64_t data_bytes() const override { return options_.size_bytes; }
   const std::string& uri() const override { return words_.file().uri(); }
   void forget() override { words_.file().forget(); }
-  bool takes(const std::string& memory) const override { return memory != "malloc"; }
+  bool takes(const std::string& memory) const override {
+    return Workload::takes(memory) || memory == "direct";
+  }
 
   Status prepare() override {
     if (is_ready_) return {};

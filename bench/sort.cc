@@ -1,16 +1,23 @@
 // sort: a parallel quicksort of 64-bit words, in place, by threads of one process or of several
-// that have mapped the same file: the experiment of NVMalloc (IPDPS 2012), which sorts by MPI.
+// that have mapped the same file: the experiment of NVMalloc (IPDPS 2012), which sorts by MPI. And
+// its rival there, in two passes.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "bench/check.h"
 #include "bench/data.h"
+#include "bench/list_sort.h"
 #include "bench/partition.h"
+#include "bench/run_plan.h"
 #include "bench/shared_object.h"
 #include "bench/sort_list.h"
+#include "bench/two_pass_sort.h"
+#include "bench/word_file.h"
 #include "bench/workload.h"
 #include "cli/text.h"
 
@@ -19,9 +26,6 @@ namespace {
 
 class Sort : public Workload {
  public:
-  // Ranges of so many words are sorted by one thread at a go (512 KiB).
-  static constexpr size_t kSmallWords = 64 * 1024;
-
   explicit Sort(const Options& options)
       : options_(options),
         data_(options, cli::format("outcore-bench-sort-%llu-%llu.dat",
@@ -46,6 +50,17 @@ class Sort : public Workload {
     return write_words(**medium, options_.size_bytes, options_.seed);
   }
 
+  // The runs of two passes lie beside the data, as long as somebody sorts.
+  Status prepare_for(const std::string& memory) override {
+    runs_.reset();
+    if (Status s = prepare(); !s) return s;
+    return memory == "two-pass" ? make_runs_file() : Status();
+  }
+
+  bool takes(const std::string& memory) const override {
+    return Workload::takes(memory) || memory == "two-pass";
+  }
+
   Status run(Stage& stage) override;
   Status check(const RunResult& result) override;
 
@@ -63,16 +78,17 @@ class Sort : public Workload {
 
   // A list with all words as one range, which the processes of the next run inherit.
   Status make_list();
-  uint64_t sort(WordRange range, uint64_t* words, Stage& stage) const;
-  // One worker, until all is sorted. Returns how many words it brought in their last order; none
-  // if another process failed.
-  std::optional<uint64_t> work(uint64_t* words, Stage& stage) const;
+  Status make_runs_file();
+  Status run_in_two_passes(Stage& stage);
   Status copy_source(Medium& to);
 
   Options options_;
   Data data_;
   Fingerprint expected_;
   std::optional<SharedObject<SortList>> list_;
+  // Of two passes: processes that have made their runs, and where these are.
+  std::optional<SharedObject<std::atomic<unsigned>>> finished_;
+  std::unique_ptr<WordFile> runs_;
 };
 
 Status Sort::make_list() {
@@ -98,47 +114,38 @@ Status Sort::copy_source(Medium& to) {
   return status ? to.sync() : status;
 }
 
-uint64_t Sort::sort(WordRange range, uint64_t* words, Stage& stage) const {
-  uint64_t sorted = 0;
-  while (range.size() > kSmallWords) {
-    const uint64_t middle = range.first + partition(range.in(words));
-    BENCH_CHECK(range.first < middle && middle < range.end);
-    WordRange larger{middle, range.end}, smaller{range.first, middle};
-    if (larger.size() < smaller.size()) std::swap(larger, smaller);
-    if (!list_->get()->push(larger)) sorted += sort(larger, words, stage);
-    range = smaller;
-  }
-  const std::span<uint64_t> small = range.in(words);
-  std::sort(small.begin(), small.end());
-  stage.progress(small.size());
-  return sorted + small.size();
+Status Sort::make_runs_file() {
+  finished_.emplace(0U);
+  if (finished_->get() == nullptr) return cli::failure(errno, "map a page");
+  const RunPlan plan(options_);
+  if (plan.is_one_pass()) return {};
+  // Beside the data; beside a device's name, in /dev, is memory.
+  std::filesystem::path folder = std::filesystem::path(data_.path()).parent_path();
+  if (std::filesystem::is_block_file(data_.path())) folder = data_dir(options_);
+  auto made = WordFile::make_unnamed(folder.empty() ? "." : folder.string(), plan.file_bytes());
+  if (!made) return made.error();
+  runs_ = std::move(made).value();
+  return {};
 }
 
-std::optional<uint64_t> Sort::work(uint64_t* words, Stage& stage) const {
-  SortList& list = *list_->get();
-  const auto has_failed = [&stage] { return stage.has_failed(); };
-  uint64_t sorted = 0;
-  for (WordRange range;;) {
-    switch (list.next(range, has_failed)) {
-      case SortTask::kSort:
-        sorted += sort(range, words, stage);
-        list.done();
-        break;
-      case SortTask::kBegin:
-        list.begin(range, pivot_of(range.in(words)));
-        [[fallthrough]];
-      case SortTask::kPartition:
-        list.take_part(words);
-        break;
-      case SortTask::kNothing:
-        return sorted;
-      case SortTask::kFailed:
-        return {};
-    }
-  }
+Status Sort::run_in_two_passes(Stage& stage) {
+  const RunPlan plan(options_);
+  auto data = WordFile::open(data_.path());
+  if (!data) return data.error();
+  if (Status s = stage.settle(); !s) return s;
+  const uint64_t count = plan.words() * (plan.is_one_pass() ? 1 : 2);
+  if (Status s = stage.start(stage.process() == 0 ? count : 0); !s) return s;
+  TwoPassSort sort(plan, **data, runs_.get(), *finished_->get(), stage);
+  const Status status = sort.run();
+  stage.stop();
+  if (!status) return status;
+  stage.result().fills = (*data)->units_read() + (runs_ == nullptr ? 0 : runs_->units_read());
+  stage.result().extra["runs"] = sort.runs_made();
+  return stage.finish(static_cast<double>(sort.words_done()), "words/s");
 }
 
 Status Sort::run(Stage& stage) {
+  if (stage.memory_name() == "two-pass") return run_in_two_passes(stage);
   if (Status s = stage.settle(); !s) return s;
   auto mapped = stage.map({data_.uri(), 0, options_.size_bytes, true});
   if (!mapped) return mapped.error();
@@ -150,7 +157,7 @@ Status Sort::run(Stage& stage) {
   std::atomic<uint64_t> sorted{0};
   std::atomic<bool> is_cancelled{false};
   on_threads(options_.threads, [&](unsigned) {
-    const std::optional<uint64_t> own = work(words, stage);
+    const std::optional<uint64_t> own = ListSort(*list_->get(), words, stage).work();
     if (own) sorted += *own;
     if (!own) is_cancelled = true;
   });
@@ -160,6 +167,7 @@ Status Sort::run(Stage& stage) {
 }
 
 Status Sort::check(const RunResult& result) {
+  runs_.reset();
   if (result.is_stopped) return {};
   auto medium = open_medium(data_.uri(), options_.size_bytes, false);
   if (!medium) return medium.error();

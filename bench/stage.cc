@@ -34,9 +34,9 @@ uint64_t Stage::allowance_bytes(const Options& options, uint64_t memory_bytes) {
   const uint64_t page_tables = memory_bytes / 512;
   const uint64_t metadata = memory_bytes / 4096 * 16 + options.budget_bytes / 4096 * 64;
   // What each further process copies of the program's memory, and needs for threads and heap; and
-  // as much again what each member of a buffer has beside its pages.
+  // what each member of a buffer has beside its pages (up to 2.8 MiB, if it writes).
   const uint64_t members = options.is_shared ? options.processes : 0;
-  const uint64_t programs = (options.processes - 1 + members) << 20;
+  const uint64_t programs = (options.processes - 1 + 2 * members) << 20;
   const uint64_t stacks = uint64_t{options.threads} * options.processes * (uint64_t{48} << 10);
   const uint64_t slack =
       std::clamp(options.budget_bytes / 16, uint64_t{2} << 20, uint64_t{16} << 20);

@@ -20,6 +20,8 @@ class Workload {
   virtual ~Workload() = default;
   // Parent, before each run: the data is there, as the work expects it.
   virtual Status prepare() = 0;
+  // The same, where the data is another for each memory.
+  virtual Status prepare_for(const std::string&) { return prepare(); }
   // Parent: the data is not in the page cache.
   virtual void forget() = 0;
   // Child: does the work once: settle, map, start, …, stop, finish.
@@ -31,9 +33,9 @@ class Workload {
   // What all processes of a run together map of it; more, if several map the same.
   virtual uint64_t mapped_bytes() const { return data_bytes(); }
   virtual const std::string& uri() const = 0;
-  // The memories that it can use; `direct` and `malloc` are for some only.
+  // The memories that it can use; `direct`, `malloc` and `two-pass` are for some only.
   virtual bool takes(const std::string& memory) const {
-    return memory != "direct" && memory != "malloc";
+    return memory != "direct" && memory != "malloc" && memory != "two-pass";
   }
 };
 

@@ -65,8 +65,7 @@ bool YcsbClient::scan(uint64_t key) {
   bool is_right = !entries_.empty() && entries_.front().key == key;
   for (uint64_t i = 0; i < entries_.size(); ++i) {
     is_right &= i == 0 || entries_[i - 1].key < entries_[i].key;
-    table_.read_slot(entries_[i].slot, copy_);
-    is_right &= copy_.is_whole(entries_[i].key);
+    is_right &= table_.read_entry(entries_[i], copy_) && copy_.is_whole(entries_[i].key);
   }
   return is_right;
 }

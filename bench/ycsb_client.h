@@ -1,4 +1,4 @@
-// YcsbClient: one thread's operations on a RecordTable, each answer verified.
+// YcsbClient: one thread's operations on a table, each answer verified.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 #include "bench/random.h"
 #include "bench/record_numbers.h"
-#include "bench/record_table.h"
 #include "bench/ycsb_mix.h"
+#include "bench/ycsb_table.h"
 
 namespace outcore::bench {
 
@@ -29,8 +29,8 @@ struct YcsbCounts {
 // One thread. What clients share outlives them all.
 class YcsbClient {
  public:
-  YcsbClient(const YcsbMix& mix, const YcsbChoice& choice, RecordTable& table,
-             RecordNumbers& numbers, uint64_t seed, uint64_t thread)
+  YcsbClient(const YcsbMix& mix, const YcsbChoice& choice, YcsbTable& table, RecordNumbers& numbers,
+             uint64_t seed, uint64_t thread)
       : mix_(mix),
         choice_(choice),
         table_(table),
@@ -51,12 +51,12 @@ class YcsbClient {
 
   const YcsbMix& mix_;
   const YcsbChoice& choice_;
-  RecordTable& table_;
+  YcsbTable& table_;
   RecordNumbers& numbers_;
   uint64_t seed_;  // of the keys
   Random random_;
   Record copy_{};
-  std::vector<RecordTable::Entry> entries_;
+  std::vector<YcsbTable::Entry> entries_;
   YcsbCounts counts_;
 };
 

@@ -22,7 +22,7 @@ struct Entry {
 
 constexpr Entry kStores[] = {
     {"file:PATH", "a file or block device; PATH alone will do; ?direct=auto|on|off"},
-    {"pmem:PATH", "the same; for named arrays on a DAX mount the persistent memory itself"},
+    {"pmem:PATH", "the same; for named arrays on a DAX mount the memory itself; ?map_sync=on|off"},
     {"sparse:DIR", "a directory of segment files, each made on its first write; ?segment=64M"},
     {"scratch:[DIR]", "unnamed space that dies with the process, reserved when it is mapped"},
     {"memory:", "for tests"},

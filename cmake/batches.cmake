@@ -4,6 +4,9 @@
 #
 # outcore_batches(VARIABLE NAME SIZE): of the list that VARIABLE has each SIZE become one. Where
 # batches are not wanted it stays as it is. The target must find includes from the top.
+#
+# outcore_batches_but(VARIABLE NAME SIZE REGEX): the same, but that sources in which a line matches
+# stay by themselves.
 function(outcore_batches variable name size)
   if(NOT OUTCORE_UNITY)
     return()
@@ -28,4 +31,20 @@ function(outcore_batches variable name size)
     endif()
   endforeach()
   set(${variable} ${batches} PARENT_SCOPE)
+endfunction()
+
+function(outcore_batches_but variable name size regex)
+  set(alone "")
+  set(others "")
+  foreach(source ${${variable}})
+    file(STRINGS ${source} found REGEX "${regex}" LIMIT_COUNT 1)
+    if(found)
+      list(APPEND alone ${source})
+    else()
+      list(APPEND others ${source})
+    endif()
+  endforeach()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${${variable}})
+  outcore_batches(others ${name} ${size})
+  set(${variable} ${alone} ${others} PARENT_SCOPE)
 endfunction()

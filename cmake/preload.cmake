@@ -21,9 +21,11 @@ else()
 endif()
 
 find_library(OUTCORE_URING_STATIC NAMES liburing.a REQUIRED)
-# Never in batches: --wrap changes calls of what another object defines, and what is called within
-# the object that defines it would be taken over.
 file(GLOB OUTCORE_PRELOAD_SOURCES CONFIGURE_DEPENDS run/preload/*.cc)
+# Functions that are taken over never in batches: --wrap changes calls of what another object
+# defines, and what is called within the object that defines it would be taken over.
+outcore_batches_but(OUTCORE_PRELOAD_SOURCES preload 12
+  "OUTCORE_EXPORT|OUTCORE_ALIAS|extern \"C\"")
 add_library(outcore_preload MODULE ${OUTCORE_PRELOAD_SOURCES})
 set(OUTCORE_PRELOAD_SYMBOLS ${CMAKE_SOURCE_DIR}/run/preload/preload.map)
 set_target_properties(outcore_preload PROPERTIES

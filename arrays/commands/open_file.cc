@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/text.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::cli {
 namespace {
@@ -45,10 +46,13 @@ Result<Arrays> open_container(const std::string& uri, ArraysMode mode) {
   auto arrays = Arrays::open(uri, mode);
   if (arrays.ok() || arrays.code() != EINVAL) return arrays;
   struct stat about {};
-  std::string path = uri;
-  for (const std::string_view kind : {"file:", "pmem:"})
-    if (uri.starts_with(kind)) path = uri.substr(kind.size());
-  const bool is_there = ::stat(path.c_str(), &about) == 0;
+  const auto parsed = parse_store_uri(uri);
+  const bool is_of_file = parsed && (parsed->scheme == "file" || parsed->scheme == "pmem");
+  bool is_there = is_of_file && ::stat(parsed->path.c_str(), &about) == 0;
+  // Where it can be opened without what was said of it, that was wrong.
+  if (is_there && !parsed->parameters.empty())
+    is_there =
+        Arrays::open(parsed->scheme + ":" + parsed->path, ArraysMode::kRead).code() == EINVAL;
   return is_there ? as_fault_of_file(arrays.error()) : arrays.error();
 }
 

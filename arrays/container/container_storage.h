@@ -128,7 +128,8 @@ struct StorageOptions {
   unsigned writers = 1;  // processes that write, including this one
 };
 
-// A path, file:PATH and pmem:PATH are opened directly; every other store through a runtime.
+// A path, file:PATH and pmem:PATH[?map_sync=…] are opened directly; every other store through a
+// runtime.
 Result<std::shared_ptr<ContainerStorage>> open_storage(const StorageOptions& options);
 
 }  // namespace outcore::arrays

@@ -1,7 +1,8 @@
 // How bytes are written to a file that is persistent memory. See file_storage.h.
 //
-// No call leaves work to a later sync: processes that write together have caches of their own, and
-// no process can drain what another one has stored.
+// No call leaves a drain to a later sync: processes that write together have caches of their own,
+// and no process can drain what another one has stored. With MAP_SYNC nothing else is left to it
+// either; without, what the filesystem has to know is, as of files: any process can sync that.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,13 +13,18 @@
 
 namespace outcore::arrays {
 
-// Makes durable what the filesystem has just been told: a length, space, zeros. The kernel does
-// that by itself only for pages that are written through the mapping. The range is new space.
+// With MAP_SYNC, makes durable what the filesystem has just been told: a length, space, zeros. The
+// kernel does that by itself only for pages that are written through the mapping. The range is new
+// space. Without, sync() does it.
 Status FileStorage::settle(uint64_t offset, uint64_t size_bytes) {
-  if (memory_ == nullptr) return {};
+  if (memory_ == nullptr || !memory_->is_synchronous()) return {};
   if (size_bytes > 0) memory_->prepare(offset, size_bytes);
   if (const int lost = lost_sync_; lost != 0) return base::system_error(lost, "sync " + path_);
-  if (::fdatasync(fd_) == 0) return {};
+  return sync_file();
+}
+
+Status FileStorage::sync_file() {
+  if (FileMemory::kernel.sync(fd_) == 0) return {};
   const int error = errno;
   if (error != EINTR) lost_sync_ = error;
   return base::system_error(error, "sync " + path_);

@@ -1,7 +1,10 @@
 #include "arrays/container/file_memory.h"
 
+#include <fcntl.h>
 #include <linux/mman.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,20 +23,44 @@ namespace {
 
 constexpr uint64_t kWindowBytes = uint64_t{1} << 30;  // mapped at a time, at multiples of it
 constexpr unsigned kThreadsMax = 4;
+constexpr uint64_t kDaxAttribute = 0x200000;  // STATX_ATTR_DAX, since Linux 5.10
+
+void* map_by_kernel(MapSync map_sync, int fd, size_t size_bytes, int protection, off_t offset) {
+  const int flags = map_sync == MapSync::kOn ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+  return ::mmap(nullptr, size_bytes, protection, flags, fd, offset);
+}
+
+// Of the file itself: it may differ from the mount's other files (mount -o dax=inode).
+bool has_dax_by_kernel(int fd) {
+  struct statx about {};
+  return ::statx(fd, "", AT_EMPTY_PATH, 0, &about) == 0 &&
+         (about.stx_attributes & kDaxAttribute) != 0;
+}
+
+// The smallest piece that is there, or will be soon.
+bool can_provide_by_kernel(int fd) {
+  return ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 1) == 0 || errno != EOPNOTSUPP;
+}
+
+constexpr FileMemory::Kernel kByKernel = {&map_by_kernel, &has_dax_by_kernel, &::fdatasync,
+                                          &can_provide_by_kernel};
 
 }  // namespace
 
-void* FileMemory::map_synchronously(int fd, size_t size_bytes, int protection, off_t offset) {
-  return ::mmap(nullptr, size_bytes, protection, MAP_SHARED_VALIDATE | MAP_SYNC, fd, offset);
-}
+const FileMemory::Kernel FileMemory::kOwn = kByKernel;
+constinit FileMemory::Kernel FileMemory::kernel = kByKernel;
 
-std::unique_ptr<FileMemory> FileMemory::of(int fd, bool is_writable) {
+std::unique_ptr<FileMemory> FileMemory::of(int fd, bool is_writable, MapSync map_sync) {
   if (best_flush() == Flush::kNone) return nullptr;
+  // Only where there is DAX does the kernel grant MAP_SYNC, but it maps every file without.
+  if (map_sync == MapSync::kOff && !kernel.has_dax(fd)) return nullptr;
   // Tries with the smallest mapping. It may also lie behind the end of the file.
-  void* const tried = map(fd, base::kSystemPage, PROT_READ, 0);
+  void* const tried = kernel.map(map_sync, fd, base::kSystemPage, PROT_READ, 0);
   if (tried == MAP_FAILED) return nullptr;
   ::munmap(tried, base::kSystemPage);
-  return std::unique_ptr<FileMemory>(new FileMemory(fd, is_writable));
+  // ext2 and virtiofs may have DAX and no fallocate: a store into a hole of a full disk is SIGBUS.
+  if (is_writable && !kernel.can_provide(fd)) return nullptr;
+  return std::unique_ptr<FileMemory>(new FileMemory(fd, is_writable, map_sync));
 }
 
 FileMemory::~FileMemory() {
@@ -64,8 +91,9 @@ int FileMemory::window(uint64_t number, std::byte** at) {
     *at = known->second;
     return 0;
   }
-  void* const made = map(fd_, kWindowBytes, is_writable_ ? PROT_READ | PROT_WRITE : PROT_READ,
-                         static_cast<off_t>(number * kWindowBytes));
+  const int protection = is_writable_ ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* const made = kernel.map(map_sync_, fd_, kWindowBytes, protection,
+                                static_cast<off_t>(number * kWindowBytes));
   if (made == MAP_FAILED) return errno;
   *at = windows_[number] = static_cast<std::byte*>(made);
   return 0;

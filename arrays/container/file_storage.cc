@@ -68,7 +68,8 @@ Error FileStorage::failed(int error, const char* verb, uint64_t offset, uint64_t
 }
 
 Result<std::shared_ptr<ContainerStorage>> FileStorage::open(const StorageOptions& options,
-                                                            const std::string& path, bool is_pmem) {
+                                                            const std::string& path,
+                                                            std::optional<MapSync> pmem) {
   auto file = std::make_shared<FileStorage>();
   file->path_ = path;
   file->uri_ = options.uri;
@@ -85,8 +86,8 @@ Result<std::shared_ptr<ContainerStorage>> FileStorage::open(const StorageOptions
   if (::fstat(file->fd_, &about) != 0) return base::system_error(errno, "look at " + path);
   if (!S_ISREG(about.st_mode))
     return Error{EINVAL, "open " + path + ": it is no regular file: name a container"};
-  file->is_pmem_ = is_pmem;
-  if (is_pmem) file->memory_ = FileMemory::of(file->fd_, options.is_writable);
+  file->is_pmem_ = pmem.has_value();
+  if (pmem) file->memory_ = FileMemory::of(file->fd_, options.is_writable, *pmem);
   if (file->memory_ != nullptr) return std::shared_ptr<ContainerStorage>(std::move(file));
   if (options.is_writable)
     file->direct_fd_ = ::open(file->own_path().c_str(), access | O_DIRECT);
@@ -199,13 +200,9 @@ Status FileStorage::sync() {
     return base::system_error(lost, "sync " + path_,
                               "an earlier sync failed, and what it lost is not known: write the "
                               "container anew");
-  if (memory_ != nullptr) {
-    drain();  // cheap, and each call has drained already
-  } else if (::fdatasync(fd_) != 0) {
-    const int error = errno;
-    if (error != EINTR) lost_sync_ = error;
-    return base::system_error(error, "sync " + path_);
-  }
+  if (memory_ != nullptr) drain();  // cheap, and each call has drained already
+  if (memory_ == nullptr || !memory_->is_synchronous())
+    if (Status s = sync_file(); !s) return s;
   if (!is_name_unsynced_.exchange(false)) return {};
   const int error = os::sync_folder_of(path_);
   if (error == 0) return {};
@@ -299,8 +296,9 @@ Result<bool> FileStorage::is_locked_by_others(Lease lease) {
 
 std::string FileStorage::describe() const {
   if (memory_ != nullptr)
-    return std::string("persistent memory (DAX, MAP_SYNC), by non-temporal stores and ") +
-           name_of(best_flush());
+    return std::string("persistent memory (DAX, ") +
+           (memory_->is_synchronous() ? "MAP_SYNC)" : "no MAP_SYNC), durable when it is synced") +
+           ", by non-temporal stores and " + name_of(best_flush());
   if (is_pmem_)
     return direct_fd_ >= 0 ? "a file, no DAX: through the page cache, long runs past it"
                            : "a file, no DAX: through the page cache";

@@ -3,13 +3,15 @@
 // Long runs are written past the page cache by several threads, if the filesystem permits it, so
 // that the disk starts at once. Short runs go through the page cache, because several processes may
 // have bytes in one page: by system calls, and the shortest through a mapping. With pmem:, if the
-// file is on a DAX mount, everything is written to the persistent memory itself, and every call is
-// durable when it returns, including changes of the filesystem; elsewhere pmem: is an ordinary
-// file. Any thread; several processes.
+// file is on a DAX mount, everything is written to the persistent memory itself. Every call is then
+// durable when it returns, including changes of the filesystem; with map_sync=off it is durable
+// when sync() returns, as of files. Elsewhere pmem: is an ordinary file. Any thread; several
+// processes.
 #pragma once
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 #include "arrays/container/container_storage.h"
 #include "arrays/container/file_memory.h"
@@ -20,8 +22,10 @@ namespace outcore::arrays {
 class FileStorage final : public ContainerStorage {
  public:
   FileStorage() = default;  // for open() only
+  // `pmem`: by which mapping it is to be used if it is persistent memory; absent: by none.
   static Result<std::shared_ptr<ContainerStorage>> open(const StorageOptions& options,
-                                                        const std::string& path, bool is_pmem);
+                                                        const std::string& path,
+                                                        std::optional<MapSync> pmem);
   ~FileStorage() override;
 
   uint64_t size_bytes() const override;
@@ -59,6 +63,7 @@ class FileStorage final : public ContainerStorage {
   Error failed(int error, const char* verb, uint64_t offset, uint64_t size_bytes) const;
   bool is_within(uint64_t first, const Runs& runs) const;
   Status settle(uint64_t offset = 0, uint64_t size_bytes = 0);
+  Status sync_file();
   Status write_to_memory(uint64_t offset, std::span<const std::byte> from);
   Status runs_of_memory(Way way, uint64_t first, const Runs& runs, std::byte* bytes);
   int all_of(Way way, int fd, uint64_t offset, std::byte* bytes, uint64_t size_bytes) const;

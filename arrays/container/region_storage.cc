@@ -175,21 +175,25 @@ class RegionStorage final : public ContainerStorage {
   std::shared_ptr<Region> region_;  // shared with views
 };
 
+Result<std::shared_ptr<ContainerStorage>> open_pmem(const StorageOptions& options,
+                                                    const store::Uri& uri) {
+  if (const auto kind = find_store_kind(uri); !kind) return kind.error();
+  if (uri.path.empty() || uri.parameters.size() > (uri.find("map_sync") == nullptr ? 0 : 1))
+    return Error{EINVAL, "arrays in '" + uri.text +
+                             "': persistent memory has a path and no parameter but map_sync: "
+                             "write pmem:PATH or pmem:PATH?map_sync=off"};
+  const auto is_on = store::is_on(uri, "map_sync", true);
+  if (!is_on) return is_on.error();
+  return FileStorage::open(options, uri.path, is_on.value() ? MapSync::kOn : MapSync::kOff);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<ContainerStorage>> open_storage(const StorageOptions& options) {
   const auto uri = store::parse_uri(options.uri);
   if (!uri) return uri.error();
-  const bool is_pmem = store::is_persistent_memory(uri.value());
-  if (is_pmem) {
-    if (const auto kind = find_store_kind(uri.value()); !kind) return kind.error();
-    if (uri->path.empty() || !uri->parameters.empty())
-      return Error{EINVAL,
-                   "arrays in '" + uri->text +
-                       "': persistent memory has a path and no parameters: write pmem:PATH"};
-  }
-  if (is_pmem || store::is_plain_file(uri.value()))
-    return FileStorage::open(options, uri->path, is_pmem);
+  if (store::is_persistent_memory(uri.value())) return open_pmem(options, uri.value());
+  if (store::is_plain_file(uri.value())) return FileStorage::open(options, uri->path, std::nullopt);
   if (options.is_writable && options.writers > 1 && outcore::can_be_shared(options.uri))
     return SharedStorage::open(options);
   return RegionStorage::open(options);

@@ -7,9 +7,13 @@
 #include "bench/progress.h"
 #include "cli/command.h"
 #include "cli/command_syntax.h"
+#include "cli/interrupts.h"
 
 namespace outcore::cli {
 namespace {
+
+// Beyond it threads are held for seconds, while memory is copied.
+constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 30;
 
 struct Request {
   bench::CheckpointOptions options;
@@ -21,6 +25,8 @@ Status check(const Request& request) {
   const bench::CheckpointOptions& o = request.options;
   if (o.size_bytes < (uint64_t{16} << 20) || o.kill_bytes < (64 << 10))
     return Error{EINVAL, "--size is at least 16M, --kill-size 64k"};
+  if (o.memory_bytes > kMemoryBytesMax)
+    return Error{EINVAL, "--memory-part is at most 1G, of ordinary memory: more is for --size"};
   if (!(request.changed > 0 && request.changed <= 100))
     return Error{EINVAL, "--changed is a percentage, above 0 and at most 100"};
   if (o.threads == 0 || o.threads > 256) return Error{EINVAL, "--threads is 1 to 256"};
@@ -39,6 +45,7 @@ Status check(const Request& request) {
 int run(Request& request) {
   if (Status s = check(request); !s) return report(s.error());
   request.options.changed = request.changed / 100;
+  catch_interrupts();
   const auto see = [&](const bench::Figure& figure) { print_figure(figure, request.is_json); };
   if (!request.is_kills_alone)
     if (Status s = bench::measure_checkpoints(request.options, see); !s) return report(s.error());
@@ -56,7 +63,9 @@ void add_bench_checkpoint(CommandSyntax& bench) {
   bench::CheckpointOptions& o = request->options;
   bench.add("checkpoint", "Checkpoints of a running program: bytes, pauses, speed, and kills")
       .size("--size", o.size_bytes, "of the region (4G)")
-      .size("--budget", o.budget_bytes, "of the program (a quarter more than --size)")
+      .size("--budget", o.budget_bytes,
+            "of the program (a quarter more than --size, and --memory-part)")
+      .size("--memory-part", o.memory_bytes, "of ordinary memory, in each checkpoint (0: none)")
       .option("--changed", request->changed, "percent of the pages, before a later one (1)")
       .option("--threads", o.threads, "that write meanwhile (1)")
       .option("--between", o.seconds_between, "seconds that they write in quiet before each (2)")

@@ -84,6 +84,7 @@ const char* colour_of(const std::string& memory) {
   if (memory == "mmap-random") return "#b5523b";
   if (memory == "mmap-dontneed") return "#a08030";
   if (memory == "direct") return "#4a6fa5";
+  if (memory == "two-pass") return "#7d5ba6";
   return "#8c8c8c";
 }
 

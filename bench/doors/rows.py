@@ -2,7 +2,7 @@
 
 from array_work import ArrayWork
 from kraken_work import KrakenWork
-from llama_work import LlamaWork
+from llama_work import EVEN, ZIPF, LlamaWork
 from program_work import PROGRAMS_OF_TABLE, ProgramWork
 from record_work import RecordWork, SecondStartWork
 from row import Asked, Row
@@ -38,11 +38,14 @@ def ycsb_row(database, mix, distribution):
                [Asked(f"{title}, YCSB {mix}, {distribution}", "outcore", "better", None)], {"mmap"})
 
 
-def llama_row(what, title, ratio_min):
-    name = f"llama-{what}"
-    return Row(name, f"llama.cpp, experts of 3 x the budget: {title}",
-               lambda place: LlamaWork(place, name, what),
-               [Asked(f"llama.cpp, {what}", "outcore", "better", ratio_min)], set())
+def llama_row(what, title, ratio_min, router=EVEN):
+    name, preferred = f"llama-{what}", ""
+    if router == ZIPF:
+        name, preferred = f"{name}-zipf", ", whose router prefers some experts"
+    return Row(name, f"llama.cpp, experts of 3 x the budget{preferred}: {title}",
+               lambda place: LlamaWork(place, name, what, router),
+               [Asked(f"llama.cpp, {name.removeprefix('llama-')}", "outcore", "better",
+                      ratio_min)], set())
 
 
 # In the order in which they run: what writes comes last. Where the default readahead takes very
@@ -78,6 +81,7 @@ ROWS = [
 ROWS_TO_NAME = [
     *(ycsb_row(database, mix, distribution)
       for database in YCSB_DATABASES for mix in MIXES for distribution in DISTRIBUTIONS),
-    llama_row("prefill", "a prompt of 64 tokens", 2.0),
-    llama_row("decode", "64 tokens after a prompt of 4", 1.0),
+    *(llama_row(what, title, ratio_min, router) for router in (EVEN, ZIPF)
+      for what, title, ratio_min in (("prefill", "a prompt of 64 tokens", 2.0),
+                                     ("decode", "64 tokens after a prompt of 4", 1.0))),
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 FAST, DISK, FAR = "fast", "disk", "far"  # a device in memory; a disk; a server's memory
 CEPH = "{ceph}"  # among a point's options: the URI of an image that is not there
+GENOMES = "{genomes}"  # among the options of all points: a folder of real genomes
 # Who runs it: `outcore bench`; a program of bench/static, by occ++ and by the plain compiler, whose
 # points are budgets in percent of its data; the programs of bench/rivals; both, of the same reads.
 BENCH, STATIC, RIVALS, KRAKEN = "bench", "static", "rivals", "kraken2"
@@ -23,6 +24,7 @@ class Point:
 
 UMAP, DI, DLM, NVMALLOC, PMAP = "UMap", "DI-MMAP", "DLM", "NVMalloc", "pMAP"
 MIB = 2**20
+SMALL = "--size 256M --budget 64M"
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,12 @@ class Experiment:
 # Columns that are not the memory of their name by default settings.
 LARGE_PAGES, HUGE_PAGES = "outcore, 64 KiB", "outcore, 256 KiB"
 PARTS = "outcore, parts"
+HOT, NO_HOT = "outcore, hot 75 %", "outcore, hot none"
+BOOST = "outcore, Boost's heap"
 COLUMNS = {
+    BOOST: ("--memory", "outcore", "--allocator", "boost"),
+    HOT: ("--memory", "outcore", "--policy", "di-mmap:hot=75%"),
+    NO_HOT: ("--memory", "outcore", "--policy", "di-mmap:hot=0%"),
     LARGE_PAGES: ("--memory", "outcore", "--page", "64k"),
     HUGE_PAGES: ("--memory", "outcore", "--page", "256k"),
     PARTS: ("--memory", "outcore", "--share", "off"),
@@ -70,6 +77,15 @@ def options_of(column):
 
 def is_ours(column):
     return column.startswith("outcore")
+
+
+def kernels(*releases, paper=()):
+    """A point for each release, of whose features Outcore uses no newer ones."""
+    papers = (*paper, *[""] * (len(releases) - len(paper)))
+    newest = releases[0]
+    return tuple(Point(release, (), told,
+                       () if release == newest else (("OUTCORE_KERNEL", release),))
+                 for release, told in zip(releases, papers))
 
 
 def points(option, *values):

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 
 import bench_command
+import real_genomes
 from bench_command import Failed
 
 BUILD = "/usr/lib/kraken2/build_db"  # where Debian's kraken2 has it
@@ -49,9 +50,10 @@ def classify(folder):
 def lines_of(options, experiment):
     with tempfile.TemporaryDirectory(prefix="kraken-", dir=options.disk) as name:
         folder = pathlib.Path(name)
-        bench_command.lines_of(options.outcore, experiment.workload, *experiment.options.split(),
-                               "--dir", options.folder, "--memory", "outcore",
-                               "--export", os.fspath(folder))
+        bench_command.lines_of(options.outcore, experiment.workload,
+                               *real_genomes.words_of(experiment, options), "--dir",
+                               options.folder, "--memory", "outcore", "--export",
+                               os.fspath(folder))
         ours = answers_of(folder / "answers.tsv", 0, 1)
         theirs = classify(folder)
     if set(ours) != set(theirs):

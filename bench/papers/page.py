@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""page RUNS FOLDER : writes a page for each paper whose experiments were measured, with a figure of
-each, from the lines of JSON of `make bench-papers`. Needs gnuplot."""
+"""page RUNS FOLDER : writes a page for each paper, with a figure of each of its experiments, from
+the lines of JSON of `make bench-papers`, and from those that FOLDER/runs.json has of rows that were
+not measured now. Needs gnuplot."""
 
 import json
 import os
 import pathlib
-import platform
 import sys
 from collections import Counter
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import published_runs  # noqa: E402
 from bench_command import Failed  # noqa: E402
-from experiment import BENCH, DISK, FAR, RIVALS, STATIC  # noqa: E402
+from experiment import DISK, FAR, GENOMES, RIVALS, STATIC, is_ours  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
+from larger import larger  # noqa: E402
 from sections import section_of  # noqa: E402
+from verdict import unmet  # noqa: E402
 
 BESIDE_MMAP = (
     "each run in a process and a memory cgroup of its own, with the same memory for all, default "
@@ -41,10 +44,11 @@ HOW = {
         "programs that do the same with each library (bench/rivals), on a disk in memory, cold, "
         "and with every element compared; {machine}. All processes share these processors: 8 of "
         "them wait for each other. \"over adios POSIX\" is what the paper claims; \"ratio\" is "
-        "beside the best of all. On the disk, and larger: `make bench-arrays`. Persistent memory "
-        "by DAX with and without MAP_SYNC: [decision 0019](../internals/decisions/"
-        "0019-persistent-memory.md) and [performance](../concepts/performance.md), on emulated "
-        "NVDIMMs."),
+        "beside the best of all; of what is read by the same boxes write(2) is the floor that is "
+        "wanted (1.0). On the disk, and larger: `make bench-arrays`. Not here: persistent memory, "
+        "by DAX with and without MAP_SYNC, of which there is none: `pmem:PATH` and "
+        "`pmem:PATH?map_sync=off` are compared on an emulated NVDIMM, by ratios only, in [decision "
+        "0019](../internals/decisions/0019-persistent-memory.md#map_sync-off)."),
 }
 
 
@@ -53,7 +57,8 @@ def command_of(experiment):
         return f"make bench-papers OPTIONS=\"--rows {experiment.name}\""
     if experiment.by == STATIC:
         return f"bench/static/{experiment.workload} {experiment.options}"
-    return f"outcore bench {experiment.workload} {experiment.options}"
+    options = experiment.options.replace(GENOMES, "build/genomes")
+    return f"outcore bench {experiment.workload} {options}"
 
 
 def markdown_of(experiment, section, picture):
@@ -64,6 +69,10 @@ def markdown_of(experiment, section, picture):
     if section.draw is not None:
         yield f"![{experiment.title}: {section.names}]({picture})"
         yield ""
+    yield from table_of(experiment, section)
+
+
+def table_of(experiment, section):
     yield f"{section.caption}, `{command_of(experiment)}`:"
     yield ""
     yield f"| {' | '.join(section.head)} |".replace("|  |", "| |")
@@ -83,19 +92,22 @@ def device_of(runs):
 
 
 def times_of(runs):
-    """How often each point was measured, at least."""
-    counts = Counter((run["row"], run["point"], run["column"], run.get("name")) for run in runs)
+    """How often each point was measured, at least, and when."""
+    counts = Counter((run["row"], run["point"], run["column"], run.get("name"),
+                      run.get("times", 1)) for run in runs)
     least = min(counts.values())
-    return "each run once" if least == 1 else f"the median of {least} runs"
+    often = "each run once" if least == 1 else f"the median of {least} runs"
+    days = sorted({run["measured"] for run in runs if "measured" in run})
+    return ", ".join((often, " to ".join(dict.fromkeys((days[0], days[-1]))))) if days else often
 
 
 def page_of(paper, measured, folder):
     fast = [run for e, lines in measured for run in lines if e.on not in (DISK, FAR)]
     several = [run for e, lines in measured for run in lines if not e.repeats]
     name = paper.lower()
-    machine = (f"{os.cpu_count()} processors, Linux {platform.release().split('-')[0]}"
-               f"{device_of(fast)}; {times_of(several)}")
-    how = HOW.get(paper, BESIDE_MMAP).format(machine=machine, limit=measured[0][0].limit_seconds)
+    machine = f"{published_runs.machine()}{device_of(fast)}; {times_of(several)}"
+    limits = sorted({e.limit_seconds for e, _ in measured})
+    how = HOW.get(paper, BESIDE_MMAP).format(machine=machine, limit=" or ".join(map(str, limits)))
     yield f"# {paper}: its experiments, here"
     yield ""
     yield f"Drawn by `make bench-papers`: {how}"
@@ -124,6 +136,34 @@ def draw_pages(runs, folder):
         print(page)
 
 
+LARGER = (
+    "# Larger\n\n"
+    "Drawn by `make bench-papers OPTIONS=\"--times N --rows …\"`: some of the papers' experiments "
+    "with more data and memory than on their pages, and as much more of what is counted (touches, "
+    "reads, operations), to see what of those figures is due to their small size. {machine}. A run "
+    "may last longer by the same factor before it is stopped. All else is as on [UMap's](umap"
+    ".md), [DI-MMAP's](di-mmap.md), [DLM's](dlm.md) and [NVMalloc's](nvmalloc.md) pages.\n")
+
+
+def draw_larger(runs, folder):
+    """A table for each row that was measured with more data."""
+    if not runs:
+        return
+    device = device_of([r for r in runs if r.get("device", "").startswith("zram")])
+    lines = [LARGER.format(machine=f"{published_runs.machine()}{device}; {times_of(runs)}")]
+    for experiment in EXPERIMENTS:
+        for times in sorted({r["times"] for r in runs if r["row"] == experiment.name}):
+            found = [r for r in runs if (r["row"], r["times"]) == (experiment.name, times)]
+            one = larger(experiment, times)
+            section = section_of(one, found)
+            lines += [f"## {one.title}, {times} times the data", "",
+                      f"{one.paper}, {one.place}: {one.claim}.", "",
+                      *table_of(one, section)]
+    path = folder / "larger.md"
+    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    print(path)
+
+
 PROFILES = (
     "# Where the time goes\n\n"
     "Drawn by `make bench-papers OPTIONS=--profile`: of each row of the papers' pages that is "
@@ -132,14 +172,38 @@ PROFILES = (
     "the stack are for (`bench/papers/processor_time.py`). {machine}. Figures are the time of "
     "a processor for a unit of work, so that columns can be compared; \"idle\" is what waited, "
     "for the device or for each other. What Outcore has the C library do, copies say, may count "
-    "as the program's. Not here: rows by programs of `occ` and of other "
-    "libraries.\n")
+    "as the program's. Where what is asked is beside another setting of Outcore, that is the "
+    "second column.\n")
 
 
 def per_work(profile, kind):
     """Seconds of a processor a unit of work; None: of a run that was stopped."""
     work = profile["rate"] * profile["seconds"]
     return profile["by_kind"].get(kind, 0.0) / work if work else None
+
+
+def differences(ours, other, scale, unit):
+    """A sentence: for what ours takes most more than the other; "" where one was stopped."""
+    kinds = {*ours["by_kind"], *other["by_kind"]} - {"idle"}
+    pairs = {kind: (per_work(ours, kind), per_work(other, kind)) for kind in kinds}
+    if any(None in pair for pair in pairs.values()):
+        return ""
+    more = {kind: (mine - its) * scale for kind, (mine, its) in pairs.items()}
+    total = sum(more.values())
+    if ours["rate"] >= other["rate"]:
+        return f"Ours is faster than {other['column']}, by less than is asked."
+    if total <= 0:
+        return (f"Ours works no longer than {other['column']} does: what it takes longer it waits, "
+                "or other load had the processors.")
+    most = sorted((k for k in more if more[k] > 0), key=more.__getitem__, reverse=True)[:3]
+    return (f"Ours works {total:.3g} {unit} more than {other['column']}: "
+            + ", ".join(f"{kind} {more[kind]:.3g}" for kind in most) + ".")
+
+
+def compared_with(experiment, rival):
+    """The column of a profile beside ours, as table.profile() chooses it."""
+    column, base = experiment.beside
+    return f"{column}, {base}" if is_ours(column) and base else rival or "outcore"
 
 
 def unit_for(seconds):
@@ -158,8 +222,9 @@ def profiles_of(profiles):
         yield f"## {one.title}: {one.axis} {point}"
         yield ""
         unit, scale = unit_for(max(per_work(p, k) or 0.0 for p in here for k in p["by_kind"]))
-        yield (f"{one.paper}, `{command_of(one)}`; asked {one.asked:g}. {unit.capitalize()} of a "
-               f"processor for each of the {here[0]['unit'].removesuffix('/s')}:")
+        day = f", {here[0]['measured']}" if "measured" in here[0] else ""
+        yield (f"{one.paper}, `{command_of(one)}`; asked {one.asked:g}{day}. {unit.capitalize()} "
+               f"of a processor for each of the {here[0]['unit'].removesuffix('/s')}:")
         yield ""
         yield "| | " + " | ".join(p["column"] for p in here) + " |"
         yield "| --- |" + " ---: |" * len(here)
@@ -171,15 +236,26 @@ def profiles_of(profiles):
             yield f"| {kind} | " + " | ".join("-" if c is None else f"{c * scale:.3g}"
                                               for c in cells) + " |"
         yield ""
+        if len(here) == 2 and (told := differences(*here, scale, unit)):
+            yield told
+            yield ""
 
 
 def draw_profiles(runs, profiles, folder):
-    """Only of all rows: those that are not there would seem to be met."""
+    """Only of all rows that are not met: those that are not there would seem to be."""
     have = {r["row"] for r in runs}
-    if not profiles or any(e.name not in have for e in EXPERIMENTS if e.by == BENCH):
+    if not profiles or any(e.name not in have for e in EXPERIMENTS):
         return
-    head = PROFILES.format(machine=f"{os.cpu_count()} processors, Linux "
-                                   f"{platform.release().split('-')[0]}{device_of(runs)}")
+    wanted = {(e.name, label): compared_with(e, rival) for e in EXPERIMENTS
+              for label, rival in unmet(e, [r for r in runs if r["row"] == e.name])}
+    profiles = [p for p in profiles if (p["profile"], p["point"]) in wanted]
+    have = {(p["profile"], p["point"], p["column"]) for p in profiles}
+    missing = sorted(place for place, other in wanted.items() if (*place, other) not in have)
+    if missing:
+        print("bench-papers: the page of profiles stays: not met, and without one: "
+              + ", ".join(" ".join(words) for words in missing), file=sys.stderr)
+        return
+    head = PROFILES.format(machine=f"{published_runs.machine()}{device_of(runs)}")
     path = folder / "profiles.md"
     path.write_text("\n".join([head, *profiles_of(profiles)]).rstrip() + "\n", encoding="utf-8")
     print(path)
@@ -189,12 +265,18 @@ def main(arguments):
     if len(arguments) != 2:
         raise SystemExit("usage: page RUNS FOLDER")
     with open(arguments[0], encoding="utf-8") as lines:
-        found = [json.loads(line) for line in lines]
-    runs = [line for line in found if "profile" not in line]
-    profiles = [line for line in found if "profile" in line]
+        measured = [json.loads(line) for line in lines]
     folder = pathlib.Path(arguments[1])
     folder.mkdir(parents=True, exist_ok=True)
     try:
+        found = published_runs.merged(folder / published_runs.NAME, measured)
+    except Failed as why:
+        raise SystemExit(f"bench-papers: {why}") from None
+    small = [line for line in found if line.get("times", 1) == 1]
+    runs = [line for line in small if "profile" not in line]
+    profiles = [line for line in small if "profile" in line]
+    try:
+        draw_larger([line for line in found if "row" in line and line.get("times", 1) > 1], folder)
         draw_pages(runs, folder)
         draw_profiles(runs, profiles, folder)
     except Failed as why:

@@ -43,14 +43,15 @@ REST_OF_KERNEL, OWN, PROGRAM, OTHERS = ("the rest of the kernel", "Outcore's own
                                         "the program", "others")
 
 
-def kind_of(process, stack):
-    """`stack`: (function, whether it is the kernel's), the innermost first."""
+def kind_of(process, stack, names=("outcore",)):
+    """`stack`: (function, whether it is the kernel's), the innermost first. `names`: how those of
+    the program's processes begin."""
     for kind, parts in KINDS:
         if any(is_kernel and part in name for name, is_kernel in stack for part in parts):
             return kind
     if any(is_kernel for _, is_kernel in stack[:1]):
         return REST_OF_KERNEL
-    if not process.startswith("outcore"):
+    if not process.startswith(tuple(names)):
         return OTHERS
     # What it calls, memcpy say, works for the first caller that is known.
     for name, _ in stack:
@@ -76,9 +77,9 @@ def read_samples(text):
         yield float(at.rstrip(":")), " ".join(process), stack
 
 
-def seconds_by_kind(samples, since, until):
+def seconds_by_kind(samples, since, until, names=("outcore",)):
     """Seconds of processors, of samples between two times of the machine's clock."""
-    counts = Counter(kind_of(process, stack) for at, process, stack in samples
+    counts = Counter(kind_of(process, stack, names) for at, process, stack in samples
                      if since <= at < until)
     return {kind: count / HZ for kind, count in counts.most_common()}
 

@@ -47,6 +47,10 @@ S3D = (
 )
 
 
+def _program_of(column):
+    return next(p for p in programs.PROGRAMS if p.name == column)
+
+
 class S3dRuns:
     """A run measures all phases of a program: each is made once, and asked for by phase."""
 
@@ -68,8 +72,17 @@ class S3dRuns:
             raise Failed(f"{column} has no phase {phase}")
         return found
 
+    def line_anew(self, experiment, point, column):
+        self._lines.pop((column, point.label, None), None)
+        return self.line(experiment, point, column, None)
+
+    @staticmethod
+    def process_of(column):
+        """How the kernel names its processes."""
+        return _program_of(column).binary[:15]
+
     def _measure(self, column, processes, options):
-        program = next(p for p in programs.PROGRAMS if p.name == column)
+        program = _program_of(column)
         try:
             if self._folder is None or not Path(self._folder, program.binary).is_file():
                 raise Failed(f"{program.binary} is not built")

@@ -47,24 +47,32 @@ def _with_paper(experiment, head, rows):
     return (*head[:-1], "paper", head[-1]), [(*row[:-1], told[row[0]], row[-1]) for row in rows]
 
 
+_TOO_HIGH = 8  # times ours: beside such a bar all others would be too low to be told apart
+
+
 def _rates(experiment, runs):
     lines = judge_rates(experiment, runs)
     columns = [c for c in columns_of(experiment) if any(c in line.values for line in lines)]
     over = " ".join(("over", ", ".join(word for word in experiment.beside if word)))
     has_rivals = bool(experiment.rivals)
+    has_over = any(line.over for line in lines) or not has_rivals
     rows = []
     for line in lines:
         ratio = f"{line.ratio:.2f} x {line.rival}" if line.ratio else "all others stopped"
         rows.append((line.point, *(number(line.values.get(c)) for c in columns),
-                     f"{line.over:.2f}" if line.over else "", *((ratio,) if has_rivals else ()),
+                     *((f"{line.over:.2f}" if line.over else "",) if has_over else ()),
+                     *((ratio,) if has_rivals else ()),
                      _asked(line, f"{experiment.asked:g} asked")))
 
     def draw(path):
-        gnuplot.draw_bars(path, experiment.title, experiment.axis, lines[0].unit,
-                          {line.point: {c: line.values.get(c, 0) for c in columns}
-                           for line in lines})
+        groups = {line.point: {c: line.values.get(c, 0) for c in columns} for line in lines}
+        ours = max(line.values["outcore"] for line in lines)
+        highest = max(max(heights.values()) for heights in groups.values())
+        gnuplot.draw_bars(path, experiment.title, experiment.axis, lines[0].unit, groups,
+                          is_log=ours > 0 and highest > _TOO_HIGH * ours)
 
-    head = (experiment.axis, *columns, over, *(("ratio",) if has_rivals else ()), "")
+    head = (experiment.axis, *columns, *((over,) if has_over else ()),
+            *(("ratio",) if has_rivals else ()), "")
     head, rows = _with_paper(experiment, head, rows)
     return Section(lines[0].unit, head, rows, ", ".join(columns), draw)
 
@@ -112,7 +120,8 @@ def _traffic(experiment, runs):
         moved = [line.values.get(f"{column}; {key}" if key else column) for key in keys]
         return "stopped" if 0 in moved or None in moved else "; ".join(f"{m:.3g}" for m in moved)
 
-    has_accesses = len(keys) > 1  # else what is accessed is what must move
+    # Of what is no matrix it is what must move, or nobody knows.
+    has_accesses = experiment.workload == "matmul"
     rows = [(line.point, *((f"{line.more['accessed']:.3g}",) if has_accesses else ()),
              *(cell(line, c) for c in columns), _asked(line, f"at most {experiment.asked:g} asked"))
             for line in lines]
@@ -120,6 +129,11 @@ def _traffic(experiment, runs):
     head, rows = _with_paper(experiment, head, rows)
 
     def draw(path):
+        if len(lines) == 1 and len(keys) > 1:
+            groups = {key: {c: lines[0].values.get(f"{c}; {key}", 0) for c in columns}
+                      for key in keys}
+            gnuplot.draw_bars(path, experiment.title, "", lines[0].point, groups, is_log=True)
+            return
         last = f"; {keys[-1]}" if keys[-1] else ""
         groups = {line.point: {c: line.values.get(c + last, 0) for c in columns} for line in lines}
         gnuplot.draw_bars(path, experiment.title, experiment.axis,

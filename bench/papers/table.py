@@ -10,37 +10,41 @@ import os
 import shutil
 import signal
 import sys
+import time
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import bench_command  # noqa: E402
 import kraken  # noqa: E402
 import processor_time  # noqa: E402
+import real_genomes  # noqa: E402
 import static_programs  # noqa: E402
 import table_options  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from engines import Engines  # noqa: E402
-from experiment import (BENCH, CEPH, FAR, FAST, KRAKEN, RIVALS, STATIC,  # noqa: E402
+from experiment import (CEPH, FAR, FAST, KRAKEN, RIVALS, STATIC,  # noqa: E402
                         is_ours, options_of)
 from experiments import EXPERIMENTS  # noqa: E402
+from larger import TIMES_MAX, can_grow, is_power_of_two, larger  # noqa: E402
 from s3d import S3dRuns  # noqa: E402
 from sections import print_section, section_of  # noqa: E402
 from verdict import columns_of, unmet  # noqa: E402
 
-ROOM_BYTES = 3 << 29  # of any experiment, on the fast device
+ROOM_BYTES = 3 << 29  # of any experiment at its small size, on the fast device
 FAR_BYTES = 96 << 20  # at most, of data on several servers
-REPEATS = 2  # of which all pages take half an hour
+REPEATS = 1  # of which all pages take half an hour
 
 
 def run(options, engines, experiment, point, column):
     """One run in its own process and cgroup: its lines of JSON, most often one."""
     folder = options.folder if experiment.on == FAST else options.disk
-    words = [*experiment.options.split(),
+    words = [*real_genomes.words_of(experiment, options),
              *(engines.ceph().uri(experiment.name) if word == CEPH else word.format(folder=folder)
                for word in point.options), "--dir", folder]
     variables = dict(point.variables)
     if experiment.shows != "figures":  # which are of Outcore alone
         words += [*options_of(column), "--limit", experiment.limit_seconds]
-    if experiment.on == FAST and "--store" not in point.options:
+    is_heap = experiment.workload == "graph-construct" or "--table" in words  # built by each run
+    if experiment.on == FAST and "--store" not in point.options and not is_heap:
         words.append("--keep")  # the data is the same for the next run
     if experiment.on == FAR and is_ours(column):
         words += ["--store", engines.redis_uri(experiment.name)]
@@ -92,20 +96,30 @@ def measure(options, engines, s3d, experiment, see):
                     see({**line, "row": experiment.name, "point": point.label, "column": column})
 
 
-def profile(options, engines, experiment, runs, see):
+def profile(options, engines, s3d, experiment, runs, see):
     """Once more what is not met, ours and the best rival's: what the processors did meanwhile."""
-    if experiment.by != BENCH:
-        return
+    by_label = {point.label: point for point in experiment.points}
     for label, rival in unmet(experiment, runs):
-        point = next(p for p in experiment.points if p.label == label)
-        for column in ("outcore", rival) if rival else ("outcore",):
+        both = [("outcore", by_label[label], "outcore")]
+        column, base = experiment.beside
+        if is_ours(column) and base:
+            both.append((column, by_label[base], f"{column}, {base}"))
+        elif rival:
+            both.append((rival, by_label[label], rival))
+        for column, point, name in both:
             def work(point=point, column=column):
-                return run(options, engines, experiment, point, column)
+                if experiment.by == RIVALS:
+                    return s3d.line_anew(experiment, point, column)
+                measured = run_static if experiment.by == STATIC else run
+                return measured(options, engines, experiment, point, column)
 
+            names = {RIVALS: S3dRuns.process_of, STATIC: lambda _: f"{experiment.workload}-"}
+            process = names.get(experiment.by, lambda _: "outcore")(column)
             (line, *_), samples = processor_time.sample(work)
             since = line["started_ns"] / 1e9
-            seconds = processor_time.seconds_by_kind(samples, since, since + line["seconds"])
-            see({"profile": experiment.name, "point": label, "column": column,
+            seconds = processor_time.seconds_by_kind(samples, since, since + line["seconds"],
+                                                     (process,))
+            see({"profile": experiment.name, "point": label, "column": name,
                  "seconds": line["seconds"], "rate": line["rate"], "unit": line["unit"],
                  "by_kind": seconds})
 
@@ -120,9 +134,9 @@ def describe(line):
     return start + ("stopped" if line["stopped"] else f"{line['rate']:.4g} {line['unit']}")
 
 
-def make_room(folder):
+def make_room(folder, times):
     """Data stays for the experiments that need the same, as long as there is room for others."""
-    if shutil.disk_usage(folder).free >= ROOM_BYTES or not os.path.ismount(folder):
+    if shutil.disk_usage(folder).free >= ROOM_BYTES * times or not os.path.ismount(folder):
         return  # what is no device of our own is not ours to empty
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
@@ -131,23 +145,29 @@ def make_room(folder):
             os.unlink(entry.path)
 
 
+def keep(path, lines):
+    if path is not None:
+        with open(path, "a", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
 def measure_all(options, wanted, engines):
     """Whether every experiment could be measured."""
     is_whole = True
     s3d = S3dRuns(options.programs, options.folder)
     for experiment in wanted:
-        runs = []
+        runs, began = [], time.monotonic()
 
         def see(line, runs=runs):
+            line = {**line, "times": options.times}
             if "profile" not in line:
                 runs.append(line)
+            else:
+                keep(options.json_file, [line])
             print(describe(line), file=sys.stderr, flush=True)
-            if options.json_file is not None:
-                with open(options.json_file, "a", encoding="utf-8") as lines:
-                    lines.write(json.dumps(line) + "\n")
 
         try:
-            make_room(options.folder)
+            make_room(options.folder, options.times)
             measure(options, engines, s3d, experiment, see)
         except Failed as why:
             print(f"bench-papers: {experiment.name}: {why}", file=sys.stderr)
@@ -155,19 +175,36 @@ def measure_all(options, wanted, engines):
             continue
         finally:
             engines.end_ceph()
+        keep(options.json_file, runs)  # of a row that is whole
         print_section(experiment, section_of(experiment, runs))
-        if not options.profile:
-            continue
-        try:
-            profile(options, engines, experiment, runs, see)
-        except Failed as why:
-            print(f"bench-papers: {experiment.name}: without its profile: {why}", file=sys.stderr)
+        if options.profile:
+            try:
+                profile(options, engines, s3d, experiment, runs, see)
+            except Failed as why:
+                print(f"bench-papers: {experiment.name}: without its profile: {why}",
+                      file=sys.stderr)
+        print(f"  {experiment.name} took {time.monotonic() - began:.0f} s", file=sys.stderr)
     return is_whole
 
 
 def add_options(parser):
     parser.add_argument("--profile", action="store_true",
                         help="where the time goes of what is not met, by perf")
+    parser.add_argument("--times", type=int, default=1, metavar="N",
+                        help="N times the data, the memory and the work (a power of two)")
+
+
+def wanted_of(options):
+    if not is_power_of_two(options.times) or options.times > TIMES_MAX:
+        raise SystemExit(f"bench-papers: --times {options.times}: give a power of two, 1 … "
+                         f"{TIMES_MAX}")
+    wanted = [e for e in EXPERIMENTS if not options.rows or e.name in options.rows]
+    if options.times == 1:
+        return wanted
+    fixed = [e.name for e in wanted if not can_grow(e)]
+    if options.rows and fixed:
+        raise SystemExit(f"bench-papers: {fixed[0]}: this row has one size: leave --times away")
+    return [larger(e, options.times) for e in wanted if can_grow(e)]
 
 
 def main(arguments):
@@ -175,7 +212,7 @@ def main(arguments):
                                   "each run once", [e.name for e in EXPERIMENTS],
                                   ("folder", "disk", "outcore", "programs", "json-file"),
                                   add_options, REPEATS)
-    wanted = [e for e in EXPERIMENTS if not options.rows or e.name in options.rows]
+    wanted = wanted_of(options)
     if options.list:
         print("\n".join(e.name for e in wanted))
         return 0

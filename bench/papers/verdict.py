@@ -3,6 +3,13 @@
 import statistics
 from dataclasses import dataclass, field
 
+from experiment import is_ours
+
+
+# No rivals to what has mapped the data, unless the paper's claim is about them.
+APART = ("direct", "dram", "two-pass")
+COUNTS_OF_PAGES = ("fills", "waits", "minor_faults")
+
 
 @dataclass(frozen=True)
 class Line:
@@ -21,9 +28,17 @@ class Line:
 
 def median_of(runs, point, column, key="rate"):
     """None: not measured; 0: stopped."""
-    found = [0.0 if r["stopped"] else r[key] for r in runs
+    found = [0.0 if r["stopped"] else _value(r, key) for r in runs
              if r["point"] == point and r["column"] == column]
     return statistics.median(found) if found else None
+
+
+def _value(run, key):
+    """waits: touches that waited for the store: the kernel's major faults, or those that Outcore
+    was asked."""
+    if key != "waits":
+        return run[key]
+    return run["faults"] if is_ours(run["column"]) else run["major_faults"]
 
 
 def columns_of(experiment):
@@ -54,9 +69,9 @@ def judge_rates(experiment, runs):
         # What the paper's claim is about, if it is not mmap, comes first.
         rivals = {m: r for m, r in rates.items() if m != "outcore"}
         first = experiment.rivals[0] if experiment.rivals else ""
-        is_named = first in ("direct", "dram") and first in rivals
+        is_named = first in APART and first in rivals
         named = {first: rivals[first]} if is_named else {
-            m: r for m, r in rivals.items() if m != "dram"}
+            m: r for m, r in rivals.items() if m not in APART and not is_ours(m)}
         rival = max(named, key=named.__getitem__, default="")
         best = named.get(rival, 0.0)
         ratio = rates["outcore"] / best if best else 0.0
@@ -110,7 +125,8 @@ def judge_spread(experiment, runs):
 
 
 def judge_traffic(experiment, runs):
-    """Bytes over those that must move, by column and key. The last key counts."""
+    """Bytes (pages count as bytes) over those that must move, by column and key. The last key
+    counts."""
     lines = []
     for point in _measured_points(experiment, runs):
         here = [r for r in runs if r["point"] == point.label]
@@ -119,7 +135,7 @@ def judge_traffic(experiment, runs):
             continue
         moved = {}
         for name, key in experiment.keys:
-            unit_bytes = ended["page_bytes"] if key == "fills" else 1
+            unit_bytes = ended["page_bytes"] if key in COUNTS_OF_PAGES else 1
             for column, count in medians_at(experiment, here, point.label, key).items():
                 moved[f"{column}; {name}" if name else column] = (
                     count * unit_bytes / experiment.base_bytes)

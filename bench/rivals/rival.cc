@@ -319,10 +319,11 @@ class Program {
                                   : "";
     std::printf(
         "{\"memory\": \"%s\", \"variant\": \"%s\", \"version\": \"%s\", \"phase\": \"%s\", "
-        "\"processes\": %u, \"data_bytes\": %llu, \"seconds\": %.6f%s, \"checked\": %s}\n",
+        "\"processes\": %u, \"data_bytes\": %llu, \"started_ns\": %llu, \"seconds\": "
+        "%.6f%s, \"checked\": %s}\n",
         rival_.name().c_str(), work_.variant.c_str(), rival_.version().c_str(), phase, work_.size,
-        static_cast<unsigned long long>(work_.bytes()), taken.seconds, first.c_str(),
-        std::strcmp(phase, "write") == 0 ? "false" : "true");
+        static_cast<unsigned long long>(work_.bytes()), static_cast<unsigned long long>(start_ns_),
+        taken.seconds, first.c_str(), std::strcmp(phase, "write") == 0 ? "false" : "true");
     std::fflush(stdout);
   }
 

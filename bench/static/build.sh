@@ -1,9 +1,9 @@
 #!/bin/bash
-# build.sh CLASS INTO [NAME…] : compiles the programs of bench/static (is, cg, ft; or those named)
-# with the arrays of a class (S, W, A, B), twice into the folder INTO: NAME-CLASS by occ++, and
-# NAME-CLASS-plain by the plain compiler, in plain memory. What is newer than its sources and the
-# library stays. OCC: occ++ (build/bin/occ++); its compiler is OCC_CXX. CXX: the plain one (c++).
-# Both may have a word before them: "ccache c++".
+# build.sh CLASS INTO [NAME…] : compiles the programs of bench/static (is, cg, ft, stream, himeno;
+# or those named) with the arrays of a class (S, W, A, B), twice into the folder INTO: NAME-CLASS by
+# occ++, and NAME-CLASS-plain by the plain compiler, in plain memory. What is newer than its sources
+# and the library stays. OCC: occ++ (build/bin/occ++); its compiler is OCC_CXX. CXX: the plain one
+# (c++). Both may have a word before them: "ccache c++".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 class=${1:?build.sh: which class? S, W, A or B} into=${2:?build.sh: into which folder?}
@@ -13,7 +13,10 @@ case $class in S | W | A | B) ;; *)
   exit 2
   ;;
 esac
-flags=(-std=c++20 -O2 -DNAS_CLASS="$class" -I. -Iinclude -pthread -Wall -Wextra -Wshadow)
+names=(is cg ft stream himeno)
+# Himeno's answer is compared bit by bit with one that is computed by other code (poisson_loop.h).
+flags=(-std=c++20 -O2 -ffp-contract=off -DNAS_CLASS="$class" -I. -Iinclude -pthread -Wall -Wextra
+  -Wshadow)
 occ=${OCC:-build/bin/occ++}
 read -ra plain <<<"${CXX:-c++}"
 mkdir -p "$into"
@@ -24,8 +27,10 @@ sources_of() { # sources_of NAME: what it is compiled of
   is) parts="integer_keys key_answer key_passes key_ranking" ;;
   cg) parts="conjugate_gradients gradient_passes sparse_matrix sparse_problem sparse_vectors" ;;
   ft) parts="fourier_grid fourier_passes fourier_probe fourier_transform published_checksums" ;;
+  stream) parts="stream_passes" ;;
+  himeno) parts="poisson_loop" ;;
   *)
-    echo "build.sh: '$1' is no program: use is, cg, ft" >&2
+    echo "build.sh: '$1' is no program: use one of ${names[*]}" >&2
     return 2
     ;;
   esac
@@ -49,7 +54,7 @@ compile() {
   rm "${objects[@]}"
 }
 
-(($#)) || set -- is cg ft
+(($#)) || set -- "${names[@]}"
 for name in "$@"; do
   words=$(sources_of "$name")
   read -ra sources <<<"$words"

@@ -10,6 +10,7 @@
 #include "bench/check.h"
 #include "bench/clock.h"
 #include "bench/options.h"
+#include "cli/text.h"
 #ifdef OUTCORE_OCC
 #include "outcore/sight.h"
 #endif
@@ -26,7 +27,7 @@ constexpr const char* kMemory = "dram";
 }  // namespace
 
 Program::Program(const char* name, uint64_t data_bytes, unsigned usual_passes, int argc,
-                 char** argv)
+                 char** argv, unsigned passes_min)
     : name_(name), data_bytes_(data_bytes), passes_(usual_passes) {
   if (argc == 1) return;
   if (argc == 2 && std::strcmp(argv[1], "--size") == 0) {
@@ -38,13 +39,13 @@ Program::Program(const char* name, uint64_t data_bytes, unsigned usual_passes, i
   if (argc != 3) refuse(argv[1], "takes one number");
   char* end = nullptr;
   const unsigned long passes = std::strtoul(argv[2], &end, 10);
-  if (*argv[2] < '0' || *argv[2] > '9' || *end != 0 || passes == 0 || passes > kLoopsMax)
-    refuse(argv[2], "is no number of passes: use 1 … 100");
+  if (*argv[2] < '0' || *argv[2] > '9' || *end != 0 || passes < passes_min || passes > kLoopsMax)
+    refuse(argv[2], cli::format("is no number of passes: use %u … %u", passes_min, kLoopsMax));
   passes_ = static_cast<unsigned>(passes);
 }
 
-void Program::refuse(const char* word, const char* why) const {
-  std::fprintf(stderr, "%s: '%s' %s\n", name_, word, why);
+void Program::refuse(const char* word, const std::string& why) const {
+  std::fprintf(stderr, "%s: '%s' %s\n", name_, word, why.c_str());
   std::exit(2);
 }
 
@@ -76,7 +77,8 @@ void Program::stop() {
   after_ = usage();
 }
 
-int Program::finish(double work, const char* unit, const Status& answer) const {
+int Program::finish(double work, const char* unit, const Status& answer,
+                    const std::vector<std::pair<std::string, double>>& more) const {
   BENCH_CHECK(seconds_ > 0);
   if (!answer) {
     std::fprintf(stderr, "%s: %s\n", name_, answer.message().c_str());
@@ -85,13 +87,15 @@ int Program::finish(double work, const char* unit, const Status& answer) const {
   std::printf(
       "{\"workload\": \"%s\", \"memory\": \"%s\", \"class\": \"%s\", \"passes\": %u, "
       "\"data_bytes\": %" PRIu64 ", \"budget_bytes\": %" PRIu64
-      ", \"threads\": %u, \"processes\": 1, \"page_bytes\": %" PRIu64
+      ", \"threads\": %u, \"processes\": 1, \"page_bytes\": %" PRIu64 ", \"started_ns\": %" PRIu64
       ", \"seconds\": %.6f, \"rate\": %.3f, \"unit\": \"%s\", \"fills\": %" PRIu64
       ", \"read_bytes\": %" PRIu64 ", \"written_bytes\": %" PRIu64
-      ", \"limited\": false, \"stopped\": false, \"checked\": true}\n",
+      ", \"limited\": false, \"stopped\": false, \"checked\": true",
       name_, kMemory, kNasClass.data(), passes_, data_bytes_, after_.budget_bytes, kThreads,
-      after_.page_bytes, seconds_, work / seconds_, unit, after_.fills - before_.fills,
+      after_.page_bytes, start_ns_, seconds_, work / seconds_, unit, after_.fills - before_.fills,
       after_.read_bytes - before_.read_bytes, after_.written_bytes - before_.written_bytes);
+  for (const auto& [name, value] : more) std::printf(", \"%s\": %.3f", name.c_str(), value);
+  std::puts("}");
   return 0;
 }
 

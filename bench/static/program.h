@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "outcore/result.h"
 
@@ -22,17 +25,21 @@ class Program {
  public:
   static constexpr unsigned kThreads = 1;
 
-  // What main() got: nothing, or --passes N. Ends the program where it is something else: status 2,
-  // and one line. For --size it prints `data_bytes`, those of the arrays, and ends, too.
-  Program(const char* name, uint64_t data_bytes, unsigned usual_passes, int argc, char** argv);
+  // What main() got: nothing, or --passes N, `passes_min` or more. Ends the program where it is
+  // something else: status 2, and one line. For --size it prints `data_bytes`, those of the arrays,
+  // and ends, too.
+  Program(const char* name, uint64_t data_bytes, unsigned usual_passes, int argc, char** argv,
+          unsigned passes_min = 1);
 
   unsigned passes() const { return passes_; }
   // What is timed lies between them.
   void start();
   void stop();
   // Prints a line of JSON, with the names of `outcore bench … --json`, or on stderr what is wrong
-  // with the answer. Returns the exit status. REQUIRES: stop()
-  int finish(double work, const char* unit, const Status& answer) const;
+  // with the answer. `more`: what else the line has, by name. Returns the exit status.
+  // REQUIRES: stop()
+  int finish(double work, const char* unit, const Status& answer,
+             const std::vector<std::pair<std::string, double>>& more = {}) const;
 
  private:
   // Of the runtime that has the arrays; all 0 in plain memory, which has none.
@@ -40,7 +47,7 @@ class Program {
     uint64_t budget_bytes = 0, page_bytes = 0, fills = 0, read_bytes = 0, written_bytes = 0;
   };
   static Usage usage();
-  [[noreturn]] void refuse(const char* word, const char* why) const;
+  [[noreturn]] void refuse(const char* word, const std::string& why) const;
 
   const char* name_;
   uint64_t data_bytes_;

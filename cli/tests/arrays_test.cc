@@ -62,6 +62,7 @@ TEST_F(ArraysCommand, DrainsAndFindsWhatHasGone) {
             std::string::npos);
   expect_refused("drain DIR/run.oca --to DIR/run.oca", 2, "both are one container");
   expect_refused("drain DIR/run.oca --to DIR/x.oca --rate fast", 2, "fast");
+  expect_refused("info pmem:DIR/run.oca?map_sync=of", 2, "did you mean 'off'");
   expect_refused("drain DIR/far.oca uu --to DIR/x.oca", 1, "did you mean");
   EXPECT_FALSE(std::filesystem::exists(path("x.oca")));
   // While the other container is away nobody knows whether it has an array of the name.

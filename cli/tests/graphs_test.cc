@@ -169,6 +169,13 @@ TEST_F(GraphBench, AnswersAreThoseOfOneThread) {
         EXPECT_FALSE(line.contains("answer_hash"));  // what the file holds is compared
         EXPECT_EQ(line["variant"], "fully external");
       }
+      if (std::string(work) != "bfs") continue;
+      for (const Json& line : answers(arguments + " --asynchronous")) {
+        hashes.insert(line["answer_hash"].dump());
+        EXPECT_GE(line["visits"].as<uint64_t>(), line["reached"].as<uint64_t>());
+      }
+      for (const Json& line : answers(arguments + " --asynchronous --fully-external"))
+        EXPECT_EQ(line["variant"], "fully external, asynchronous");
     }
     EXPECT_EQ(hashes.size(), 1U) << work;
   }
@@ -177,7 +184,8 @@ TEST_F(GraphBench, AnswersAreThoseOfOneThread) {
 TEST_F(GraphBench, AGraphThatWasDamagedIsFoundByEachWork) {
   ASSERT_EQ(bench("bfs --scale 10").status, 0);
   damage("outcore-bench-rmat-10-16-1.csr");
-  for (const char* work : {"bfs", "components", "pagerank", "bfs --fully-external"}) {
+  for (const char* work :
+       {"bfs", "components", "pagerank", "bfs --fully-external", "bfs --asynchronous"}) {
     const Outcome outcome = bench(std::string(work) + " --scale 10");
     EXPECT_EQ(outcome.status, 1) << work;
     EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
@@ -198,7 +206,7 @@ TEST_F(GraphBench, OneOtherEdgeInAGraphFileIsFound) {
 
 // While somebody else writes to the file of the state.
 TEST_F(GraphBench, AWrongAnswerInTheFileOfTheStateIsFound) {
-  for (const char* work : {"bfs", "pagerank"}) {
+  for (const char* work : {"bfs", "bfs --asynchronous", "pagerank"}) {
     const std::string file = path("outcore-bench-rmat-10-16-1.csr.state");
     std::atomic<bool> is_over{false};
     std::thread other([&] {

@@ -81,8 +81,8 @@ TEST_F(HeapCommand, SaysWhatItCannotDo) {
 // In Outcore's with several threads and a budget that it does not fit.
 TEST_F(HeapCommand, BenchBuildsTheSameGraphInEveryMemory) {
   const std::string graph = "bench graph-construct --scale 13 --threads 2 --json --dir " + dir();
-  for (const char* memory :
-       {" --memory malloc,mmap --budget 64M", " --memory outcore --budget 4M"}) {
+  for (const char* memory : {" --memory malloc,mmap --budget 64M", " --memory outcore --budget 4M",
+                             " --memory mmap-random,outcore --allocator boost --budget 8M"}) {
     const Outcome outcome = run(graph + memory);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     int runs = 0;
@@ -93,6 +93,17 @@ TEST_F(HeapCommand, BenchBuildsTheSameGraphInEveryMemory) {
       EXPECT_EQ(line["edges"], 16u << 13) << line;
     }
     EXPECT_EQ(runs, std::string(memory).find("mmap") != std::string::npos ? 2 : 1) << outcome.out;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(dir()))
+    EXPECT_NE(entry.path().extension(), ".heap") << entry.path();
+}
+
+TEST_F(HeapCommand, BenchRefusesAnAllocatorThatItDoesNotHave) {
+  for (const std::string& more :
+       {std::string("--allocator metall"), "--allocator boost --store sparse:" + path("sparse")}) {
+    const Outcome outcome = run("bench graph-construct --scale 12 " + more);
+    EXPECT_EQ(outcome.status, 2) << outcome.out;
+    EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
   }
 }
 

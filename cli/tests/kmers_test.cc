@@ -141,7 +141,7 @@ TEST_P(KmerDatabase, HasTheCommonAncestorOfAllStrainsWithAKmer) {
   for (uint32_t strain = 0; strain < tree.strains(); ++strain) {
     const bench::Sequence genome = genomes_.sequence(strain);
     bench::KmerWindow window;
-    for (uint64_t i = 0; i < genomes_.genome_bases(); ++i) {
+    for (uint64_t i = 0; i < genomes_.bases_of(strain); ++i) {
       if (!window.push(genome.base(i))) continue;
       Taxon& taxon = expected[window.canonical()];
       taxon = tree.common_ancestor(taxon, tree.strain(strain));

@@ -93,6 +93,7 @@ const std::map<std::string, std::string> kValues = {
     {"keepers", "2"},
     {"prefetch_threads", "3"},
     {"event_threads", "4"},
+    {"event_batch", "5"},
     {"learn", "/var/tmp/l"},
     {"metrics_at_exit", "text"},
     {"kernel", "6.1"},

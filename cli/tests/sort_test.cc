@@ -190,6 +190,17 @@ TEST_F(SortRun, OfSeveralProcessesIsRightWithMoreMemoryAndLess) {
     }
 }
 
+// Its limit has room for what each process has beside a buffer that is full of written pages.
+TEST_F(SortRun, OfSeveralProcessesInHalfOfItsDataIsNotEnded) {
+  for (const char* processes : {"2", "4"}) {
+    const Outcome outcome =
+        bench(std::string("sort --size 64M --threads 1 --budget 32M --json --memory outcore") +
+              " --processes " + processes);
+    ASSERT_EQ(outcome.status, 0) << processes << " processes: " << outcome.err;
+    EXPECT_EQ(outcome.lines().front()["checked"], true);
+  }
+}
+
 TEST_F(SortRun, OfThreadsInSeveralProcessesIsRightByMessagesToo) {
   const auto kernel = os::detect_kernel_features("all");
   ASSERT_TRUE(kernel.ok()) << kernel.message();

@@ -8,6 +8,7 @@
 #include "bench/record_numbers.h"
 #include "bench/ycsb_client.h"
 #include "cli/tests/damaged_bench.h"
+#include "cli/tests/ycsb_table_cases.h"
 
 namespace outcore::cli {
 namespace {
@@ -15,9 +16,9 @@ namespace {
 using bench::YcsbChoice;
 using bench::YcsbOperation;
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kSeed = kTableSeed;
 
-uint64_t key_of(uint64_t number) { return bench::RecordFile::key_of(kSeed, number); }
+uint64_t key_of(uint64_t number) { return table_key_of(number); }
 
 TEST(YcsbMix, HasTheSharesOfTheCoreWorkloads) {
   const std::map<std::string, std::map<YcsbOperation, int>> expected = {
@@ -171,67 +172,22 @@ class RecordTableInMemory : public testing::Test {
 };
 
 TEST_F(RecordTableInMemory, FindsEachRecordAndNoOther) {
-  bench::Record record{};
-  for (uint64_t i = 0; i < kLoaded; ++i) {
-    ASSERT_TRUE(table_.read(key_of(i), record));
-    EXPECT_TRUE(record.is_whole(key_of(i)));
-    EXPECT_EQ(record.version(), 0U);
-  }
-  EXPECT_FALSE(table_.read(key_of(kLoaded), record));
-  EXPECT_FALSE(table_.update(key_of(kLoaded)));
-  EXPECT_FALSE(table_.read_and_update(key_of(kLoaded), record));
-  EXPECT_FALSE(table_.insert(key_of(3), kLoaded)) << "it has the key";
+  expect_each_record_and_no_other(table_, kLoaded);
 }
 
-TEST_F(RecordTableInMemory, AnUpdateIsTheNextVersion) {
-  bench::Record record{};
-  EXPECT_TRUE(table_.update(key_of(5)));
-  EXPECT_TRUE(table_.read_and_update(key_of(5), record));
-  EXPECT_EQ(record.version(), 1U);
-  EXPECT_TRUE(table_.read(key_of(5), record));
-  EXPECT_EQ(record.version(), 2U);
-  EXPECT_TRUE(record.is_whole(key_of(5)));
-}
+TEST_F(RecordTableInMemory, AnUpdateIsTheNextVersion) { expect_the_next_version(table_); }
 
 TEST_F(RecordTableInMemory, AScanGoesInTheOrderOfTheKeysToTheEnd) {
-  std::set<uint64_t> keys;
-  for (uint64_t i = 0; i < kLoaded; ++i) keys.insert(key_of(i));
-  std::vector<bench::RecordTable::Entry> entries;
-  table_.scan(0, kLoaded + 7, entries);
-  ASSERT_EQ(entries.size(), kLoaded);
-  auto expected = keys.begin();
-  for (const auto& [key, slot] : entries) {
-    EXPECT_EQ(key, *expected++);
-    EXPECT_EQ(key_of(slot), key);
-  }
-  const uint64_t middle = *std::next(keys.begin(), 500);
-  table_.scan(middle, 600, entries);
-  EXPECT_EQ(entries.size(), kLoaded - 500);
-  table_.scan(middle - 1, 3, entries);
-  ASSERT_EQ(entries.size(), 3U);
-  EXPECT_EQ(entries.front().key, middle);
+  expect_scans_in_order(table_, kLoaded, [](const bench::RecordTable::Entry& entry) {
+    EXPECT_EQ(key_of(entry.slot), entry.key);
+  });
 }
 
 TEST_F(RecordTableInMemory, ClientsAtOnceSeeWholeRecordsAndLoseNothing) {
   for (const std::string& name : bench::ycsb_mix_names()) {
     const uint64_t before = versions();
-    constexpr uint64_t kRoom = 400;  // D and E insert some 200 each
-    bench::RecordNumbers numbers(loaded_, kRoom);
-    const YcsbChoice choice(YcsbChoice::Kind::kScrambled, loaded_, kRoom, 0.99, kSeed);
-    std::vector<bench::YcsbClient> clients;
-    for (uint64_t t = 0; t < 4; ++t)
-      clients.emplace_back(bench::ycsb_mix(name), choice, table_, numbers, kSeed, t);
-    std::vector<std::thread> threads;
-    for (bench::YcsbClient& client : clients)
-      threads.emplace_back([&client] {
-        for (int i = 0; i < 1000; ++i) client.do_next();
-      });
-    for (std::thread& thread : threads) thread.join();
-    bench::YcsbCounts all;
-    for (const bench::YcsbClient& client : clients) all += client.counts();
-    EXPECT_EQ(all.wrong, 0U) << name;
+    const bench::YcsbCounts all = counts_of_clients(table_, name, loaded_);
     loaded_ += all.inserts;
-    EXPECT_EQ(numbers.count(), loaded_) << name;
     EXPECT_EQ(versions() - before, all.updates) << name;
   }
 }

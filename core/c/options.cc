@@ -84,6 +84,7 @@ Status take_options(const oc_options* from, RuntimeOptions* into) {
   set(o.keepers, &into->keepers);
   set(o.prefetch_threads, &into->prefetch_threads);
   set(o.event_threads, &into->event_threads);
+  set(o.event_batch, &into->event_batch);
   set(o.high_watermark, &into->high_watermark);
   set(o.low_watermark, &into->low_watermark);
   set(o.checkpoint_keep, &into->checkpoint_keep);

@@ -50,10 +50,12 @@ int MessageDelivery::make_queue() {
   return queue;
 }
 
-Status MessageDelivery::start(unsigned threads) {
+Status MessageDelivery::start(unsigned threads, unsigned messages_max) {
   OC_CHECK(stop_event_ < 0);
   OC_CHECK(source_.fd >= 0);
   OC_CHECK(threads != 0);
+  OC_CHECK(messages_max != 0 && messages_max <= kMessagesMax);
+  messages_max_ = messages_max;
   stop_event_ = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop_event_ < 0) return base::system_error(errno, "make an event for event threads");
   // Inherited by the new threads, so that no signal of the program runs on them.
@@ -74,7 +76,7 @@ Status MessageDelivery::start(unsigned threads) {
 void MessageDelivery::run(int queue) {
   uffd_msg message[kMessagesMax];
   for (;;) {
-    const ssize_t n = ::read(source_.fd, message, sizeof message);
+    const ssize_t n = ::read(source_.fd, message, messages_max_ * sizeof message[0]);
     if (n <= 0) {
       if (is_worth_spinning()) continue;
       epoll_event events[2];

@@ -27,11 +27,13 @@ class MessageDelivery {
   MessageDelivery(const MessageDelivery&) = delete;
   MessageDelivery& operator=(const MessageDelivery&) = delete;
   ~MessageDelivery();
-  Status start(unsigned threads);
+  // A thread takes as many messages at a time as wait, `messages_max` at most: the rest is left to
+  // the other threads. REQUIRES: both are 1 or more, and the latter kMessagesMax or less.
+  Status start(unsigned threads, unsigned messages_max);
+
+  static constexpr unsigned kMessagesMax = 64;
 
  private:
-  static constexpr uint32_t kMessagesMax = 8;  // the rest is left to the other event threads
-
   int make_queue();  // a descriptor, or -errno
   void run(int queue);
   bool is_worth_spinning() const;
@@ -41,6 +43,7 @@ class MessageDelivery {
   const FaultFunction on_fault_;
   const ManyFunction on_many_;
   std::atomic<uint64_t> last_ns_{0};  // time of the last fault
+  unsigned messages_max_ = 1;
   int stop_event_ = -1;
   std::vector<int> queues_;
   std::vector<std::thread> threads_;

@@ -196,7 +196,7 @@ Status FaultSources::open(os::FaultSource& source, bool is_messages, uint8_t kin
   os::ParentsDescriptors::add(source.fd);
   if (!is_messages) return {};
   auto delivery = std::make_unique<os::MessageDelivery>(source, on_fault, on_many);
-  Status started = delivery->start(event_threads_);
+  Status started = delivery->start(event_threads_, event_batch_);
   if (!started) {  // without its threads a touch would wait forever
     delivery.reset();
     os::ParentsDescriptors::close(source.fd);

@@ -35,8 +35,8 @@ Result<Mechanism> choose_mechanism(const os::KernelFeatures& kernel, const Wante
 
 class FaultSources {
  public:
-  FaultSources(const os::KernelFeatures& kernel, unsigned event_threads)
-      : kernel_(kernel), event_threads_(event_threads) {}
+  FaultSources(const os::KernelFeatures& kernel, unsigned event_threads, unsigned event_batch)
+      : kernel_(kernel), event_threads_(event_threads), event_batch_(event_batch) {}
   FaultSources(const FaultSources&) = delete;
   FaultSources& operator=(const FaultSources&) = delete;
   ~FaultSources();
@@ -54,7 +54,7 @@ class FaultSources {
   Status open(os::FaultSource& source, bool is_messages, uint8_t kind);
 
   const os::KernelFeatures kernel_;
-  const unsigned event_threads_;
+  const unsigned event_threads_, event_batch_;
   std::mutex opening_;
   int pagemap_ = -1;
   // Of frames: private; shared, whose writes the kernel tracks; those of a buffer that are written.

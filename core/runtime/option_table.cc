@@ -8,6 +8,7 @@
 #include "core/base/units.h"
 #include "core/buffer/place.h"
 #include "core/os/kernel_features.h"
+#include "core/os/message_delivery.h"
 #include "core/runtime/option_text.h"
 #include "outcore/policy.h"
 
@@ -240,10 +241,10 @@ std::vector<Option> make_memory_options() {
       budget({"budget", "budget_bytes", "<half of the memory available>",
               "bytes, a percentage as in 25%, or auto",
               "memory for resident pages, pages in flight and bounce buffers together; a hard "
-              "limit. A percentage "
-              "is of the memory that this process's cgroup, or else the machine, has available at "
-              "the start. auto (`adapts_budget`) begins with the default and follows what they "
-              "have left: it shrinks while others take memory, and grows back"}),
+              "limit. A percentage is of the memory that this process's cgroup, or else the "
+              "machine, has available at the start. auto (`adapts_budget`) begins with the default "
+              "and follows what they have left: it shrinks while others take memory, and grows "
+              "back"}),
       bytes({"budget_min", "budget_min_bytes", "16 MiB", "bytes; with budget = auto alone",
              "the least that budget = auto shrinks to, or what the pager needs if that is more"},
             {&R::budget_min_bytes, &O::budget_min_bytes}, refuse_budget),
@@ -302,6 +303,8 @@ std::vector<Option> make_fault_options() {
       count({"event_threads", "event_threads", "2", "",
              "threads that fill in messages delivery, started with its first region"},
             {&R::event_threads, &O::event_threads}, kThreadsMax),
+      count({"event_batch", "event_batch", "8", "", "faults that one takes at a time at most"},
+            {&R::event_batch, &O::event_batch}, os::MessageDelivery::kMessagesMax),
       milliseconds({"checkpoint", "checkpoint_every_ms", "0s",
                     "a time with ms, s, min or h; a week at most; 0: none",
                     "a checkpoint of all regions that are mapped for writing, every so often"},
@@ -374,10 +377,8 @@ std::string option_table_markdown() {
       "   `~/.config/outcore.toml`, else `/etc/outcore.toml`,\n"
       "4. by default.\n\n"
       "A value that is out of range is an error wherever it stands, and the message says where. "
-      "Bytes\n"
-      "are numbers with k, M, G or T, powers of 1024: `64k`, `1.5G`. This page is made from the "
-      "table\n"
-      "that the parser reads (`core/runtime/option_table.cc`).\n\n"
+      "Bytes\nare numbers with k, M, G or T, powers of 1024: `64k`, `1.5G`. This page is made from "
+      "the table\nthat the parser reads (`core/runtime/option_table.cc`).\n\n"
       "| config file | environment | `RuntimeOptions` | default | values | what it does |\n"
       "| --- | --- | --- | --- | --- | --- |\n";
   for (const Option& option : option_table()) {

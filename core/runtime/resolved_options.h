@@ -32,6 +32,7 @@ struct ResolvedOptions {
   unsigned keepers = 0;
   unsigned prefetch_threads = 0;
   unsigned event_threads = 0;
+  unsigned event_batch = 0;
   unsigned high_watermark = 0;
   unsigned low_watermark = 0;
   uint64_t readahead_bytes = 0;

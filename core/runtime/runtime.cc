@@ -107,7 +107,8 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   Result<os::KernelFeatures> kernel = os::detect_kernel_features(o.kernel);
   if (!kernel) return kernel.error();
   impl->kernel = std::move(kernel).value();
-  impl->sources = std::make_unique<runtime::FaultSources>(impl->kernel, o.event_threads);
+  impl->sources =
+      std::make_unique<runtime::FaultSources>(impl->kernel, o.event_threads, o.event_batch);
   if (Status s = impl->join_buffer(); !s) return s.error();
   impl->sheet = published::Sheet::make();
   if (impl->sheet == nullptr)

@@ -34,6 +34,13 @@ Opened open_file(const Uri& uri, const OpenOptions& options, const StoreLimits& 
   return FileStore::open(file);
 }
 
+// Its pages are copied into a budget, so how the memory might be mapped has no meaning; but one URI
+// serves a program's regions and its arrays.
+Opened open_pmem(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+  if (const auto map_sync = is_on(uri, "map_sync", true); !map_sync) return map_sync.error();
+  return open_file(uri, options, limits);
+}
+
 Opened open_sparse(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
   if (uri.path.empty()) return refuse(uri, "no folder: write sparse:FOLDER");
   const auto segment_bytes = uri.bytes_of("segment", 0);
@@ -73,8 +80,10 @@ void add_core_kinds() {
 
   StoreKind pmem = file;
   pmem.scheme = "pmem";
-  pmem.syntax = "pmem:PATH?direct=auto|on|off";
+  pmem.syntax = "pmem:PATH?direct=auto|on|off&map_sync=on|off";
   pmem.summary = "a file; for named arrays on a DAX mount the persistent memory itself";
+  pmem.parameters = {"direct", "map_sync"};
+  pmem.open = open_pmem;
   pmem.is_persistent_memory = true;
   add_kind(pmem);
 

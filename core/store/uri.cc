@@ -88,6 +88,14 @@ std::string encode_percents(std::string_view text) {
   return encoded;
 }
 
+Result<bool> is_on(const Uri& uri, std::string_view key, bool otherwise) {
+  const std::string* const value = uri.find(key);
+  if (value == nullptr) return otherwise;
+  if (*value == "on" || *value == "off") return *value == "on";
+  return refuse(uri, std::string(key) + "=" + *value + " is unknown" +
+                         did_you_mean(*value, {"off", "on"}) + ": write on or off");
+}
+
 std::string one_of(const std::vector<std::string_view>& words) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {

@@ -83,7 +83,7 @@ _outcore() {
   --format) choices="prometheus openmetrics" ;;
   --sort) choices="pid user stalled budget fills read write p99 refaults amplification cpu rss command" ;;
   --interval) choices="200ms 1s 5s 1min" ;;
-  --memory) choices="all dram dram-huge mmap mmap-random mmap-dontneed swap direct outcore outcore-random" ;;
+  --memory) choices="all dram dram-huge mmap mmap-random mmap-dontneed swap direct two-pass outcore outcore-random" ;;
   --compress) choices="lz4 zstd zstd:1 zstd:9 zstd:19" ;;
   --page) choices="4k 16k 64k 256k 1M 2M 16M" ;;
   --delivery) choices="auto in-thread messages mprotect" ;;
@@ -92,6 +92,7 @@ _outcore() {
   --advice) choices="normal random sequential" ;;
   --policy) choices="auto s3-fifo di-mmap fifo" ;;
   --distribution) choices="uniform zipf once" ;;
+  --table) choices="records heap" ;;
   --dir | --scratch-dir | --disk | --fast | --out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
   --store | --edges | --graph | --json-file) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
   *)

@@ -85,6 +85,8 @@ struct RuntimeOptions {
   std::optional<unsigned> prefetch_threads{};  // default 2
   // Threads for message delivery, started with the first region that uses it. Default 2.
   std::optional<unsigned> event_threads;
+  // Messages of faults that one of them takes at a time, if so many wait; 64 at most. Default 8.
+  std::optional<unsigned> event_batch{};
   // Percent of the budget above which keepers evict. Default 98.
   std::optional<unsigned> high_watermark;
   // Percent of the budget down to which they evict. Default 97.

@@ -102,7 +102,8 @@ typedef struct oc_options {
   uint64_t budget_min_bytes, budget_max_bytes;  // of a budget that adapts: see outcore/options.h
   uint32_t adapts_budget;                       // 1: it follows what the machine has left
   uint32_t fetch;                               // how much a miss brings in; 0: not set
-  const char *buffer, *report_file;             // see outcore/options.h
+  const char *buffer, *report_file;             // see outcore/options.h, as for
+  uint32_t event_batch;
 } oc_options;
 
 static inline void oc_options_init(oc_options* options) {
@@ -353,7 +354,6 @@ int oc_restarted_size(const oc_restarted* last, const char* object, uint64_t* si
 int oc_restarted_read(const oc_restarted* last, const char* object, void* into, size_t size_bytes);
 
 // -- Metrics: docs/reference/metrics.md describes each --
-
 enum { OC_LATENCY_BUCKETS = 40 };
 
 typedef struct oc_metric_values {
@@ -390,7 +390,7 @@ int oc_metrics_json(const oc_runtime* runtime, char* buffer, size_t size_bytes,
 // One line for each option: "name = value (where from)".
 int oc_describe_options(const oc_runtime* runtime, char* buffer, size_t size_bytes,
                         size_t* needed_bytes);
-// What this kernel and process offer, what is missing and the remedy, and the default budget.
+// What kernel and process offer, what is missing and the remedy; the default budget.
 int oc_info_json(char* buffer, size_t size_bytes, size_t* needed_bytes);
 
 #ifdef __cplusplus

@@ -109,6 +109,7 @@ RuntimeOptions runtime_options_of(const nb::dict& from) {
   fields.take("keepers", o.keepers);
   fields.take("prefetch_threads", o.prefetch_threads);
   fields.take("event_threads", o.event_threads);
+  fields.take("event_batch", o.event_batch);
   fields.take("high_watermark", o.high_watermark);
   fields.take("low_watermark", o.low_watermark);
   fields.take("readahead_bytes", o.readahead_bytes);

@@ -81,9 +81,15 @@ def test_bounds_of_a_budget_that_make_no_sense_are_refused():
 
 
 def test_persistent_memory_of_a_region_is_a_file(tmp_path):
-    with outcore.open(f"pmem:{tmp_path}/a.npy", "w", 10, "f8") as a:
-        a[...] = 7
-    assert np.array_equal(np.load(tmp_path / "a.npy"), np.full(10, 7.0))
+    for name, parameter in (("a", ""), ("b", "?map_sync=off")):
+        with outcore.open(f"pmem:{tmp_path}/{name}.npy{parameter}", "w", 10, "f8") as a:
+            a[...] = 7
+        assert np.array_equal(np.load(tmp_path / f"{name}.npy"), np.full(10, 7.0))
+    with pytest.raises((OSError, ValueError), match="map_sync=of is unknown .*write on or off"):
+        outcore.open(f"pmem:{tmp_path}/a.npy?map_sync=of")
+    with outcore.Arrays(f"pmem:{tmp_path}/a.oca?map_sync=off", "w") as arrays:
+        arrays["u"] = np.arange(10)
+    assert np.array_equal(outcore.Arrays(f"pmem:{tmp_path}/a.oca")["u"][...], np.arange(10))
 
 
 def test_modes_of_stores_that_are_no_files(tmp_path, monkeypatch):

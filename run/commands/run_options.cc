@@ -43,6 +43,7 @@ constexpr RuntimeOption kRuntimeOptions[] = {
     {"keepers", "N", "threads that evict and write back (1)"},
     {"prefetch_threads", "N", "threads that fill ahead (2)"},
     {"event_threads", "N", "threads that fill in messages delivery (2)"},
+    {"event_batch", "N", "messages that one of them takes at a time, if so many wait (8)"},
     {"checkpoint", "TIME", "hold what is mapped for writing every so often, as in 10min (0s)"},
     {"checkpoint_pool", "POOL",
      "where checkpoints are kept, versioned:FOLDER, or the folder (none)"},

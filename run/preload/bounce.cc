@@ -14,8 +14,8 @@ namespace {
 std::atomic<bool> is_needed{false};
 
 // Buffers that wait to be used again: each slot holds one of kBytesMax, or none.
-constexpr int kPoolMax = 8;
-std::atomic<std::byte*> pool[kPoolMax];
+constexpr int kWaitingMax = 8;
+std::atomic<std::byte*> waiting[kWaitingMax];
 
 template <typename F>
 void for_each_piece(const iovec* list, int count, size_t at, size_t size_bytes, const F& f) {
@@ -39,7 +39,7 @@ bool needs_bounce() { return is_needed.load(std::memory_order_relaxed); }
 void set_needs_bounce() { is_needed.store(true, std::memory_order_relaxed); }
 
 Bounce::Bounce(size_t size_bytes) : size_(std::min(size_bytes, kBytesMax)) {
-  for (std::atomic<std::byte*>& slot : pool)
+  for (std::atomic<std::byte*>& slot : waiting)
     if ((bytes_ = slot.exchange(nullptr)) != nullptr) return;
   void* p =
       real().mmap(nullptr, kBytesMax, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -48,7 +48,7 @@ Bounce::Bounce(size_t size_bytes) : size_(std::min(size_bytes, kBytesMax)) {
 
 Bounce::~Bounce() {
   if (bytes_ == nullptr) return;
-  for (std::atomic<std::byte*>& slot : pool) {
+  for (std::atomic<std::byte*>& slot : waiting) {
     std::byte* none = nullptr;
     if (is_lent_) break;
     if (slot.compare_exchange_strong(none, bytes_)) return;

@@ -6,7 +6,7 @@
 namespace outcore::preload {
 namespace {
 
-std::atomic<TakenFile*> file[DescriptorTable::kDescriptorsMax];
+std::atomic<TakenFile*> files[DescriptorTable::kDescriptorsMax];
 std::atomic<uint64_t> stdio_marks[DescriptorTable::kDescriptorsMax / 64];
 std::atomic<int> file_end{0};  // no descriptor from here on belongs to a taken file
 
@@ -15,7 +15,7 @@ bool is_inside_table(int fd) { return fd >= 0 && fd < DescriptorTable::kDescript
 }  // namespace
 
 TakenFile* DescriptorTable::entry_of(int fd) {
-  return is_inside_table(fd) ? file[fd].load(std::memory_order_acquire) : nullptr;
+  return is_inside_table(fd) ? files[fd].load(std::memory_order_acquire) : nullptr;
 }
 
 TakenFile* DescriptorTable::file_of(int fd) {
@@ -28,13 +28,13 @@ TakenFile* DescriptorTable::file_of(int fd) {
 int DescriptorTable::next(int from) {
   OC_CHECK(from >= 0);
   for (int fd = from; fd < file_end.load(); ++fd)
-    if (file[fd].load() != nullptr) return fd;
+    if (files[fd].load() != nullptr) return fd;
   return -1;
 }
 
 void DescriptorTable::set_file(int fd, TakenFile* taken) {
   if (!is_inside_table(fd)) return;
-  file[fd].store(taken, std::memory_order_release);
+  files[fd].store(taken, std::memory_order_release);
   int end = file_end.load();
   while (taken != nullptr && fd >= end && !file_end.compare_exchange_weak(end, fd + 1)) {
   }
@@ -44,14 +44,14 @@ void DescriptorTable::forget_file(const TakenFile* taken) {
   OC_ASSERT(taken != nullptr);
   for (int fd = 0; fd < file_end.load(); ++fd) {
     TakenFile* expected = const_cast<TakenFile*>(taken);
-    file[fd].compare_exchange_strong(expected, nullptr);
+    files[fd].compare_exchange_strong(expected, nullptr);
   }
 }
 
 bool DescriptorTable::has(const TakenFile* taken) {
   OC_ASSERT(taken != nullptr);
   for (int fd = 0; fd < file_end.load(); ++fd)
-    if (file[fd].load() == taken) return true;
+    if (files[fd].load() == taken) return true;
   return false;
 }
 
@@ -76,7 +76,7 @@ void DescriptorTable::copied(int from, int to) {
 
 void DescriptorTable::closed(int fd) {
   if (!is_inside_table(fd)) return;
-  file[fd].store(nullptr, std::memory_order_release);
+  files[fd].store(nullptr, std::memory_order_release);
   set_stdio(fd, false);
 }
 

@@ -26,8 +26,6 @@ namespace outcore::preload {
 
 namespace {
 
-constexpr int kOpen = PROT_READ | PROT_WRITE;
-
 // As long as copying takes: a parent that waits in vain, because its child goes on, loses no more.
 uint64_t patience_ns(uint64_t bytes) {
   constexpr uint64_t kNsMin = 100'000'000;
@@ -159,7 +157,9 @@ void Heap::inherit() {
   if (copy_ != nullptr) copy_->become_childs();
   region::AddressMap::instance().for_each([&](region::View& view) {
     if (!has(view.address) || !view.is_inherited || view.mapped_bytes() == 0) return;
-    const int protection = view.is_closed ? PROT_NONE : view.is_writable ? kOpen : PROT_READ;
+    const int protection = view.is_closed     ? PROT_NONE
+                           : view.is_writable ? kHeapProtection
+                                              : PROT_READ;
     childs_.push_back({view.address, view.mapped_bytes(), view.offset, protection});
   });
   if (copy_ == nullptr) return;
@@ -220,8 +220,8 @@ int Heap::advise_childs(uint64_t from, uint64_t to, int advice) {
   std::byte* const address = views_->address() + from;
   // For the kernel this is a private mapping of a file: it would bring the file's bytes back.
   if (advice == MADV_DONTNEED)
-    return real().mmap(address, to - from, kOpen, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-                   address
+    return real().mmap(address, to - from, kHeapProtection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                       -1, 0) == address
                ? 0
                : errno;
   if (advice == MADV_FREE) return 0;
@@ -236,7 +236,7 @@ void* Heap::remap_childs(uint64_t from, uint64_t to, uint64_t bytes, int flags) 
     return address;
   }
   if (flags != MREMAP_MAYMOVE) return errno = ENOMEM, MAP_FAILED;
-  void* place = real().mmap(nullptr, bytes, kOpen, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* place = real().mmap(nullptr, bytes, kHeapProtection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) return MAP_FAILED;
   std::memcpy(place, address, to - from);
   static_cast<void>(unmap_childs(from, to));

@@ -23,8 +23,6 @@ using region::View;
 
 namespace {
 
-constexpr int kOpen = PROT_READ | PROT_WRITE;
-
 // The mapping is anonymous and private, and has no property that only the kernel can give it.
 bool is_plain(int flags) {
   constexpr int kNeeded = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -50,7 +48,7 @@ int unmap_kernels(std::byte* address, uint64_t bytes) {
 // A mapping for which the program wishes an address is left to the kernel.
 bool Heap::wants_mapping(const void* address, size_t bytes, int protection, int flags,
                          const void* caller) {
-  return wants(bytes) && address == nullptr && protection == kOpen && is_plain(flags) &&
+  return wants(bytes) && address == nullptr && protection == kHeapProtection && is_plain(flags) &&
          (flags & MAP_FIXED) == 0 && !is_inside() && !is_code_of_another_heap(caller);
 }
 
@@ -199,7 +197,7 @@ bool Heap::take_over(uint64_t from, uint64_t to) {
 bool Heap::map_over(std::byte* address, size_t bytes, int protection, int flags) {
   const bool is_ours = has(address) && has(address + bytes - 1);
   if (is_child_ || !is_ours || !is_aligned(address) || !is_plain(flags) ||
-      (protection & ~kOpen) != 0 || !OwnMemory::has_room(OwnMemory::kCallBytes))
+      (protection & ~kHeapProtection) != 0 || !OwnMemory::has_room(OwnMemory::kCallBytes))
     return false;
   const Inside inside;
   const uint64_t from = offset_of(address), to = from + round_up(bytes, kSystemPage);
@@ -207,7 +205,7 @@ bool Heap::map_over(std::byte* address, size_t bytes, int protection, int flags)
   const auto refuse = [](uint64_t, uint64_t) { return EBUSY; };
   const auto accept = [](View&, uint64_t, uint64_t) { return 0; };
   if (views_->for_each(from, to, accept, refuse) != 0 || !take_over(from, to)) return false;
-  return back(from, to - from) == 0 && views_->protect(from, to, kOpen) == 0 &&
+  return back(from, to - from) == 0 && views_->protect(from, to, kHeapProtection) == 0 &&
          empty(from, to) == 0 && views_->protect(from, to, protection) == 0;
 }
 
@@ -285,7 +283,7 @@ std::byte* Heap::place_for(uint64_t bytes, std::byte* fixed) {
     if (p == nullptr) p = add(bytes, bytes, 1, Kind::kMapping);
   } else {
     if (const int error = give_way(fixed, bytes); error != 0) return errno = error, nullptr;
-    p = real().mmap(fixed, bytes, kOpen, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    p = real().mmap(fixed, bytes, kHeapProtection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (p == MAP_FAILED) p = nullptr;
   }
   return static_cast<std::byte*>(p);
@@ -293,7 +291,7 @@ std::byte* Heap::place_for(uint64_t bytes, std::byte* fixed) {
 
 void* Heap::move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed) {
   std::byte* place = nullptr;
-  int protection = kOpen;
+  int protection = kHeapProtection;
   {
     const Inside inside;
     protection = views_->protection_at(from);
@@ -306,7 +304,7 @@ void* Heap::move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, 
   }
   std::memcpy(place, views_->address() + from, std::min(to - from, bytes));
   const Inside inside;
-  if (protection >= 0 && protection != kOpen) {
+  if (protection >= 0 && protection != kHeapProtection) {
     if (fixed == nullptr)
       static_cast<void>(views_->protect(offset_of(place), offset_of(place) + bytes, protection));
     else

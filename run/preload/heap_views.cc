@@ -25,15 +25,14 @@ using region::View;
 
 namespace {
 
-constexpr int kOpen = PROT_READ | PROT_WRITE;
 constexpr uint64_t kStepBytes = uint64_t{1} << 30;
 // How many addresses are reserved: several times what the disk holds, as free ones lie in pieces.
 constexpr uint64_t kAddressesMost = uint64_t{16} << 40, kAddressesLeast = uint64_t{64} << 30;
 constexpr uint64_t kAddressesMin = uint64_t{64} << 20;  // under a limit
 
 void* kernels_memory(uint64_t size_bytes) {
-  return real().mmap(nullptr, size_bytes, kOpen, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                     0);
+  return real().mmap(nullptr, size_bytes, kHeapProtection,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 }  // namespace
@@ -62,7 +61,7 @@ Result<std::unique_ptr<HeapViews>> HeapViews::make(const std::shared_ptr<Runtime
   views->cache_ = region.value()->cache;
   views->cache_->is_of_addresses = true;
   if (views->cache_->delivery != Delivery::kMessages) set_needs_bounce();
-  views->parts_[0] = {std::move(region).value(), views->size_bytes_, kOpen};
+  views->parts_[0] = {std::move(region).value(), views->size_bytes_, kHeapProtection};
   return views;
 }
 
@@ -152,10 +151,10 @@ bool HeapViews::is_protected_so(uint64_t from, uint64_t to, int protection) {
 int HeapViews::protect(uint64_t from, uint64_t to, int protection) {
   OC_ASSERT(from % base::kSystemPage == 0 && to % base::kSystemPage == 0 && to <= size_bytes_);
   const std::lock_guard<std::mutex> guard(changing_);
-  if (protection == PROT_WRITE) protection = kOpen;  // the processor lets it be read, too
+  if (protection == PROT_WRITE) protection = kHeapProtection;  // the processor lets it be read, too
   if (is_protected_so(from, to, protection)) return 0;
   const uint64_t bytes = page_bytes();
-  if ((protection & ~kOpen) != 0 || from % bytes != 0 || to % bytes != 0) {
+  if ((protection & ~kHeapProtection) != 0 || from % bytes != 0 || to % bytes != 0) {
     if (const int error = copy_to_kernel(round_down(from, bytes), round_up(to, bytes)); error != 0)
       return error;
     return real().mprotect(address_ + from, to - from, protection) == 0 ? 0 : errno;
@@ -211,7 +210,7 @@ int HeapViews::set_protection(uint64_t start, Part& part, int protection) {
   // fault brings each back with the protection of the view.
   const bool is_by_protection = cache_->delivery == Delivery::kMprotect;
   const auto tell = [&](bool is_readable, bool is_writable) -> Status {
-    const int now = is_writable ? kOpen : is_readable ? PROT_READ : PROT_NONE;
+    const int now = is_writable ? kHeapProtection : is_readable ? PROT_READ : PROT_NONE;
     if (is_by_protection || real().mprotect(address_ + start, part.end - start, now) == 0)
       return {};
     return Error{errno, "mprotect"};

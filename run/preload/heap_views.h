@@ -6,6 +6,8 @@
 // Any thread but the fault path, with signals blocked.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <functional>
 #include <map>
@@ -16,6 +18,9 @@
 #include "run/preload/heap_store.h"
 
 namespace outcore::preload {
+
+// What memory of the heap has at first.
+inline constexpr int kHeapProtection = PROT_READ | PROT_WRITE;
 
 class HeapViews {
  public:

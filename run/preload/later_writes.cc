@@ -30,7 +30,7 @@ constexpr sock_filter unless_equal(unsigned value, unsigned char skip) {
 constexpr sock_filter answer(unsigned what) { return BPF_STMT(BPF_RET | BPF_K, what); }
 
 constexpr unsigned kLastArgument = at(offsetof(seccomp_data, args) + 5 * sizeof(uint64_t));
-constexpr auto kMark = static_cast<uint64_t>(os::kOwnRingMark);
+constexpr auto kRingMark = static_cast<uint64_t>(os::kOwnRingMark);
 constexpr unsigned kRefuse = SECCOMP_RET_ERRNO | ENOSYS;
 
 sock_filter program[] = {
@@ -40,9 +40,9 @@ sock_filter program[] = {
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_setup, 5, 0),  // to the refusal
     unless_equal(SYS_io_uring_setup, 5),
     load(kLastArgument),
-    unless_equal(static_cast<unsigned>(kMark), 2),
+    unless_equal(static_cast<unsigned>(kRingMark), 2),
     load(kLastArgument + 4),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(kMark >> 32), 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(kRingMark >> 32), 1, 0),
     answer(kRefuse),
     answer(SECCOMP_RET_ALLOW),
 };

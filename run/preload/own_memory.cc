@@ -27,7 +27,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-constexpr uint32_t kMark = 0x6f7574u, kLarge = ~0u;
+constexpr uint32_t kHeaderMark = 0x6f7574u, kLarge = ~0u;
 constexpr size_t kBytesMin = 32, kChunkBytes = 256 << 10, kRoomBytes = 128 << 10;
 // Sizes with their headers: 32, 48, 64, 96, 128 … up to kChunkBytes.
 constexpr uint32_t kClasses = 27;
@@ -170,13 +170,14 @@ void* OwnMemory::allocate(size_t bytes, size_t alignment) {
   const uintptr_t at = slack == 0 ? first : round_up(first, alignment);
   OC_ASSERT(is_large || at + bytes - reinterpret_cast<uintptr_t>(start) <= bytes_of(index));
   auto* p = start + (at - reinterpret_cast<uintptr_t>(start));
-  *header_of(p) = {kMark, index, start};
+  *header_of(p) = {kHeaderMark, index, start};
   return p;
 }
 
 bool OwnMemory::has(const void* p) {
   const Header* header = header_of(p);
-  return header->mark == kMark && (header->class_index < kClasses || header->class_index == kLarge);
+  return header->mark == kHeaderMark &&
+         (header->class_index < kClasses || header->class_index == kLarge);
 }
 
 size_t OwnMemory::usable_bytes(const void* p) {

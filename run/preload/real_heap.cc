@@ -34,7 +34,7 @@ bool look_up(F& into, const char* name, const char* marker) {
 }
 
 // Two threads may look up at once: they write the same values.
-void look_all_up() {
+void look_heap_up() {
   static const char marker = 0;
   is_looking_up = true;
   RealHeap found = real_heap;
@@ -48,7 +48,7 @@ void look_all_up() {
 // Looks the functions up. False within the look-up itself: its own calls cannot use them yet.
 bool is_ready() {
   if (is_looking_up) return false;
-  look_all_up();
+  look_heap_up();
   return true;
 }
 

@@ -5,13 +5,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "papers"), str(ROOT / "bench")]
 import page  # noqa: E402
 import processor_time  # noqa: E402
 import sections  # noqa: E402
+import table  # noqa: E402
 import verdict  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
 
@@ -25,7 +28,8 @@ def line(row, point, column, **more):
     return {"row": row, "point": point, "column": column, "rate": 1.0, "unit": "x/s",
             "seconds": 1.0, "stopped": False, "page_bytes": 4096, "data_bytes": 2**24,
             "processes": 2, "fills": 4096, "read_bytes": 2**24, "written_bytes": 2**24,
-            "device": "vda", "copy_mean_mib_s": 1.0, "triad_mean_mib_s": 1.0, **more}
+            "faults": 7, "major_faults": 9, "minor_faults": 3, "device": "vda",
+            "copy_mean_mib_s": 1.0, "triad_mean_mib_s": 1.0, **more}
 
 
 def figure(row):
@@ -56,6 +60,29 @@ class Asked(unittest.TestCase):
                 line("bfs-semi", "4", "dram", rate=1000.0)]
         found = verdict.judge_rates(experiment("bfs-semi"), runs)[0]
         self.assertEqual((found.rival, found.ratio, found.is_met), ("mmap-dontneed", 1.1, True))
+
+    def test_another_setting_of_ours_and_direct_are_no_rivals(self):
+        one = experiment("half-memory")
+        rates = {"outcore": 81.0, "outcore, hot 75 %": 500.0, "mmap": 27.0}
+        runs = [line(one.name, "12", column, rate=rate) for column, rate in rates.items()]
+        runs.append(line(one.name, "24", "outcore", rate=100.0))
+        _, half = verdict.judge_rates(one, runs)
+        self.assertEqual((half.rival, half.ratio, half.over, half.is_met),
+                         ("mmap", 3.0, 0.81, True))
+        runs = [line("lriot-writes", "4", column, rate=rate)
+                for column, rate in (("outcore", 2.0), ("mmap", 1.0), ("direct", 9.0))]
+        self.assertEqual(verdict.judge_rates(experiment("lriot-writes"), runs)[0].ratio, 2.0)
+
+    def test_two_passes_are_a_rival_where_the_claim_is_about_them(self):
+        rates = {"outcore": 3.0, "mmap": 2.0, "two-pass": 6.0}
+        runs = [line("quicksort", "4", column, rate=rate) for column, rate in rates.items()]
+        (found,) = verdict.judge_rates(experiment("quicksort"), runs)
+        self.assertEqual((found.rival, found.ratio, found.is_met), ("mmap", 1.5, True))
+        one = experiment("quicksort-passes")
+        (found,) = verdict.judge_rates(one, [r for r in runs if r["column"] != "mmap"])
+        self.assertEqual((found.rival, found.ratio, found.is_met), ("two-pass", 0.5, False))
+        section = sections.section_of(one, runs_of(one))
+        self.assertEqual(section.head, ("processes", "outcore", "two-pass", "ratio", ""))
 
     def test_processes_that_share_are_beside_one_in_plain_memory(self):
         one = experiment("matmul")
@@ -177,25 +204,92 @@ class ProcessorTime(unittest.TestCase):
 
     def test_profiles_are_drawn_of_all_rows_or_not_at_all(self):
         runs = [run for one in EXPERIMENTS for run in runs_of(one)]
-        profiles = [{"profile": "sort", "point": "48", "column": column, "seconds": 2.0,
+        # Where all are as fast as each other all is met, but what asks for more than once a rate.
+        unmet = [(one.name, label, page.compared_with(one, rival))
+                 for one in EXPERIMENTS
+                 for label, rival in verdict.unmet(one, runs)]
+        profiles = [{"profile": name, "point": label, "column": column, "seconds": 2.0,
                      "rate": rate, "unit": "words/s", "by_kind": {"idle": 1.0, "signals": 0.5}}
-                    for column, rate in (("outcore", 1e6), ("mmap", 0.0))]
+                    for name, label, other in unmet
+                    for column, rate in (("outcore", 1e6), (other, 0.0))]
+        self.assertIn(("sort", "48", "mmap"), unmet)
+        of_another = [{**p, "column": p["column"].replace("mmap", "mmap-random")} for p in profiles]
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             page.draw_profiles([r for r in runs if r["row"] != "bfs"], profiles, folder)
             page.draw_profiles(runs, [], folder)
+            page.draw_profiles(runs, [p for p in profiles if p["profile"] != "sort"], folder)
+            page.draw_profiles(runs, of_another, folder)
             self.assertEqual(list(folder.iterdir()), [])
             page.draw_profiles(runs, profiles, folder)
             text = (folder / "profiles.md").read_text(encoding="utf-8")
         self.assertIn("| | outcore | mmap |", text)
         self.assertIn("Nanoseconds of a processor for each of the words:", text)
         self.assertIn("| idle | 500 | - |", text)
+        self.assertNotIn("Ours works", text)  # beside a run that was stopped
+
+    def test_a_profile_says_for_what_ours_works_longer(self):
+        ours = {"rate": 1e6, "seconds": 1.0, "column": "outcore",
+                "by_kind": {"idle": 0.5, "signals": 3.0, "copies": 2.0, "faults": 0.5}}
+        other = {"rate": 1.0001e6, "seconds": 1.0, "column": "mmap",
+                 "by_kind": {"idle": 9.0, "copies": 1.5, "faults": 1.0}}
+        self.assertEqual(page.differences(ours, other, 1e6, "microseconds"),
+                         "Ours works 3 microseconds more than mmap: signals 3, copies 0.5.")
+        slower = {**other, "rate": 9e5}
+        self.assertIn("no longer", page.differences(slower, ours, 1e6, "microseconds"))
+        self.assertIn("Ours is faster than outcore",
+                      page.differences(other, ours, 1e6, "microseconds"))
+
+    def test_a_setting_of_ours_is_what_the_profile_stands_beside(self):
+        one = experiment("half-memory")
+        looked_at, seen = [], []
+
+        def run(_options, _engines, _experiment, point, column):
+            looked_at.append((point.label, column))
+            return [{"started_ns": 0, "seconds": 1.0, "rate": 1.0, "unit": "x/s"}]
+
+        runs = [line(one.name, "24", "outcore", rate=100.0), line(one.name, "12", "mmap"),
+                line(one.name, "12", "outcore", rate=10.0)]
+        sample = lambda work: (work(), [])  # noqa: E731
+        with (mock.patch.object(table, "run", run),
+              mock.patch.object(table.processor_time, "sample", sample)):
+            table.profile(None, None, None, one, runs, seen.append)
+        self.assertEqual(looked_at, [("12", "outcore"), ("24", "outcore")])
+        self.assertEqual([p["column"] for p in seen], ["outcore", "outcore, 24"])
+
+    def test_programs_of_occ_and_of_libraries_are_looked_at_by_their_own_names(self):
+        own = [("outcore::paging::Filler::fill", False)]
+        self.assertEqual(processor_time.kind_of("is-A", own, ("is-",)), processor_time.OWN)
+        self.assertEqual(processor_time.kind_of("is-A", own), processor_time.OTHERS)
+        measured = [{"started_ns": 0, "seconds": 1.0, "rate": 1.0, "unit": "x/s"}]
+        asked = []
+        s3d = types.SimpleNamespace(line_anew=lambda *words: asked.append(words[2]) or measured)
+        with (mock.patch.object(table.processor_time, "sample", lambda work: (work(), [])),
+              mock.patch.object(table, "run_static",
+                                lambda *words: asked.append(words[4]) or measured)):
+            for name, slow in (("is-occ", {"rate": 0.01}), ("s3d-same", {"rate": 1.0})):
+                one = experiment(name)
+                runs = [line(name, point.label, column, **(slow if column == "outcore" else {}))
+                        for point in one.points for column in verdict.columns_of(one)]
+                table.profile(None, None, s3d, one, runs, lambda _: None)
+        self.assertEqual(asked, ["outcore", "outcore", "adios POSIX"])
+
+    def test_a_heap_is_not_kept_for_the_next_run(self):
+        words = []
+        options = types.SimpleNamespace(folder="f", disk="d", outcore="o", programs=None)
+        with mock.patch.object(table.bench_command, "lines_of",
+                               lambda *given, **_: words.append(given)):
+            for name in ("ycsb-heap", "kmers-heap", "graph-construct", "sort"):
+                one = experiment(name)
+                table.run(options, None, one, one.points[0], "outcore")
+        self.assertEqual(["--keep" in given for given in words], [False, False, False, True])
 
 
 class StaticPrograms(unittest.TestCase):
     def test_each_has_its_source_and_a_class_and_shares_of_its_data(self):
         static = [one for one in EXPERIMENTS if one.by == "static"]
-        self.assertEqual([one.workload for one in static], ["is", "cg", "ft", "is"])
+        self.assertEqual([one.workload for one in static],
+                         ["is", "cg", "ft", "stream", "himeno", "is", "stream", "himeno"])
         for one in static:
             self.assertTrue((ROOT / f"bench/static/{one.workload}.cc").is_file())
             self.assertEqual(one.options.split()[0], "--class")

@@ -69,6 +69,7 @@ same="$same|^preload.sequence..*[1-9]1$"
 # Commands that compute, describe or compare: what they map is mapped by the tests that stay, too.
 same="$same|^Arrays[A-Za-z]*Command\.|EveryWork\.|^(Sort|Matmul|Kmers|Gradients|Graph)(Run|Bench)\."
 same="$same|^JointPartitions\.|^OfWorkload\.|^MissCurve\.|^FarBenchOnServer\.|^YcsbFile\.|^Bench\."
+same="$same|^YcsbHeap\."
 status=0
 setpriv --reuid=nobody --regid=nogroup --clear-groups --inh-caps=-all --bounding-set=-all \
   env HOME="$home" TMPDIR="$home" OUTCORE_IS_INSIDE= \

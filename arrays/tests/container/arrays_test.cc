@@ -258,12 +258,14 @@ TEST_P(ArraysOn, ManyArraysOutgrowTheFirstJournal) {
 }
 
 std::string name_of(const testing::TestParamInfo<std::string>& about) {
-  const std::vector<std::string> names = {"File", "Pmem", "Sparse", "Versioned"};
+  const std::vector<std::string> names = {"File", "Pmem", "PmemWithoutMapSync", "Sparse",
+                                          "Versioned"};
   return names[about.index];
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, ArraysOn,
                          testing::Values("FOLDER/NAME.oca", "pmem:FOLDER/NAME.oca",
+                                         "pmem:FOLDER/NAME.oca?map_sync=off",
                                          "sparse:FOLDER/NAME?segment=1M",
                                          "versioned:FOLDER/pool?object=NAME"),
                          name_of);

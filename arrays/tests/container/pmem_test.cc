@@ -1,6 +1,6 @@
-// Arrays in persistent memory: how bytes are copied so that it has them, and containers by pmem:,
-// on whatever the test's folder is: a DAX mount (give it by TMPDIR), or an ordinary filesystem,
-// where a mapping is taken for persistent memory, or nothing is.
+// Arrays in persistent memory: containers by pmem:, with MAP_SYNC and without, on whatever the
+// test's folder is: a DAX mount (give it by TMPDIR), or an ordinary filesystem, where a mapping is
+// taken for persistent memory, or nothing is.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <numeric>
 #include <thread>
+#include <tuple>
 
 #include "arrays/container/container_storage.h"
 #include "arrays/container/file_memory.h"
@@ -31,107 +33,64 @@ namespace {
 
 using arrays::FileMemory;
 using arrays::Flush;
+using arrays::MapSync;
 using scene::random_bytes;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
-
-// Those that this processor has.
-std::vector<Flush> flushes() {
-  const Flush best = arrays::best_flush();
-  if (best == Flush::kNone) return {};
-  std::vector<Flush> all = {Flush::kLineFlush};
-  if (best != Flush::kLineFlush) all.push_back(best);
-  return all;
-}
-
-TEST(Persist, ACopyIsCutWhereLinesBeginAndEnd) {
-  for (uintptr_t to = 4096; to < 4096 + 2 * arrays::kCacheLine; ++to)
-    for (uint64_t size = 0; size < 5 * arrays::kCacheLine; ++size) {
-      const arrays::Cut cut = arrays::cut_at_lines(to, size);
-      ASSERT_EQ(cut.head + cut.body + cut.tail, size);
-      const auto line = [](uintptr_t at) { return at / arrays::kCacheLine; };
-      if (cut.head > 0) {
-        ASSERT_EQ(line(to), line(to + cut.head - 1)) << "one flush is enough";
-      }
-      if (cut.body > 0) {
-        ASSERT_EQ((to + cut.head) % arrays::kCacheLine, 0u);
-        ASSERT_EQ(cut.body % arrays::kCacheLine, 0u);
-      }
-      const uintptr_t tail = to + cut.head + cut.body;
-      if (cut.tail > 0) {
-        ASSERT_EQ(line(tail), line(tail + cut.tail - 1)) << "one flush is enough";
-      }
-    }
-}
-
-TEST(Persist, ACopyOfAnyAlignmentAndLengthIsTheSameAndNothingElseIsTouched) {
-  if (flushes().empty()) GTEST_SKIP() << "this processor's flushes are not known";
-  const auto from = random_bytes(1024);
-  for (const Flush flush : flushes())
-    for (uint64_t to = 0; to < 70; ++to)
-      for (uint64_t at = 0; at < 18; at += 3)
-        for (const uint64_t size : {0, 1, 7, 16, 63, 64, 65, 127, 128, 129, 200, 640, 701}) {
-          alignas(64) std::byte into[1024] = {};
-          arrays::copy_persistently(into + to, from.data() + at, size, flush);
-          arrays::drain();
-          ASSERT_EQ(std::memcmp(into + to, from.data() + at, size), 0) << to << " " << size;
-          for (uint64_t i = 0; i < sizeof into; ++i)
-            if (i < to || i >= to + size) {
-              ASSERT_EQ(into[i], std::byte{0}) << name_of(flush) << " " << to << " " << size;
-            }
-        }
-}
-
-TEST(Persist, ThreadsCopyNextToEachOtherInOneLine) {
-  if (flushes().empty()) GTEST_SKIP() << "this processor's flushes are not known";
-  const auto from = random_bytes(1 << 20);
-  std::vector<std::byte> into(from.size());
-  constexpr uint64_t kPart = 37;  // neighbours share lines
-  std::vector<std::thread> threads;
-  for (uint64_t t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] {
-      for (uint64_t at = t * kPart; at < from.size(); at += 4 * kPart)
-        arrays::copy_persistently(into.data() + at, from.data() + at,
-                                  std::min(kPart, from.size() - at), arrays::best_flush());
-      arrays::drain();
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(into, from);
-}
 
 // What the filesystem under the test's folder gives.
-bool has_dax(const std::string& folder) {
+bool has_dax(const std::string& folder, MapSync map_sync) {
   const int fd = ::open((folder + "/asked").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  const bool has = fd >= 0 && FileMemory::of(fd, true) != nullptr;
+  const bool has = fd >= 0 && FileMemory::of(fd, true, map_sync) != nullptr;
   if (fd >= 0) ::close(fd);
   return has;
 }
 
-std::atomic<int> mappings{0};
+std::atomic<int> mappings{0}, synchronous_mappings{0}, syncs{0};
+std::function<void(int fd)> after_sync;
 
-void* map_as_a_file(int fd, size_t size_bytes, int protection, off_t offset) {
+void* map_as_a_file(MapSync map_sync, int fd, size_t size_bytes, int protection, off_t offset) {
   ++mappings;
+  if (map_sync == MapSync::kOn) ++synchronous_mappings;
   return ::mmap(nullptr, size_bytes, protection, MAP_SHARED, fd, offset);
 }
 
-enum class Ground { kDax, kTaken, kFile };
+int sync_and_tell(int fd) {
+  ++syncs;
+  const int result = ::fdatasync(fd);
+  if (after_sync) after_sync(fd);
+  return result;
+}
 
-class Pmem : public testing::TestWithParam<Ground> {
+enum class Ground { kDax, kTaken, kFile };
+using Choice = std::tuple<Ground, MapSync>;
+
+class Pmem : public testing::TestWithParam<Choice> {
  protected:
   void SetUp() override {
     if (arrays::best_flush() == Flush::kNone) GTEST_SKIP() << "no known flushes";
-    const bool is_dax = has_dax(folder_.path());
-    if (GetParam() == Ground::kDax && !is_dax)
+    const bool is_dax = has_dax(folder_.path(), map_sync());
+    if (ground() == Ground::kDax && !is_dax)
       GTEST_SKIP() << folder_.path() << " is on no DAX mount: give one by TMPDIR";
-    if (GetParam() == Ground::kFile && is_dax) GTEST_SKIP() << "it has DAX";
-    if (GetParam() == Ground::kTaken) FileMemory::map = &map_as_a_file;
-    mappings = 0;
+    if (ground() == Ground::kFile && is_dax) GTEST_SKIP() << "it has DAX";
+    FileMemory::kernel.sync = &sync_and_tell;
+    if (ground() == Ground::kTaken) {
+      FileMemory::kernel.map = &map_as_a_file;
+      FileMemory::kernel.has_dax = [](int) { return true; };
+    }
+    mappings = synchronous_mappings = syncs = 0;
   }
-  void TearDown() override { FileMemory::map = &FileMemory::map_synchronously; }
-  bool is_memory() const { return GetParam() != Ground::kFile; }
+  void TearDown() override {
+    FileMemory::kernel = FileMemory::kOwn;
+    after_sync = nullptr;
+  }
+  Ground ground() const { return std::get<Ground>(GetParam()); }
+  MapSync map_sync() const { return std::get<MapSync>(GetParam()); }
+  bool is_memory() const { return ground() != Ground::kFile; }
   std::string path() const { return folder_ / "a.oca"; }
-  std::string uri() const { return "pmem:" + path(); }
+  std::string uri() const {
+    return "pmem:" + path() + (map_sync() == MapSync::kOff ? "?map_sync=off" : "");
+  }
   Arrays open(ArraysMode mode = ArraysMode::kRead) const {
     auto opened = Arrays::open(uri(), mode);
     EXPECT_TRUE(opened.ok()) << opened.message();
@@ -158,7 +117,8 @@ class Pmem : public testing::TestWithParam<Ground> {
 TEST_P(Pmem, ItSaysWhichItIs) {
   Arrays out = open(ArraysMode::kWrite);
   ASSERT_TRUE(out.store("u", 1).ok());
-  const auto is = is_memory() ? AllOf(HasSubstr("persistent memory (DAX"), HasSubstr("MAP_SYNC"))
+  const std::string by = map_sync() == MapSync::kOn ? "(DAX, MAP_SYNC), " : "(DAX, no MAP_SYNC), ";
+  const auto is = is_memory() ? AllOf(HasSubstr("persistent memory " + by), HasSubstr("stores"))
                               : AllOf(HasSubstr("no DAX"), HasSubstr("through the page cache"));
   EXPECT_THAT(out.describe(), is);
   EXPECT_EQ(out.uri(), uri());
@@ -195,7 +155,7 @@ TEST_P(Pmem, WhatItGrowsByIsThereAcrossWindows) {
   const uint64_t far = (uint64_t{1} << 30) - (4 << 20) - 3;  // over the end of the first window
   ASSERT_TRUE(there->provide(0, 4096).ok());
   ASSERT_TRUE(there->write(0, std::span(bytes).first(4096)).ok());
-  EXPECT_LE(mappings, GetParam() == Ground::kTaken ? 2 : 0);
+  EXPECT_LE(mappings, ground() == Ground::kTaken ? 2 : 0);
   ASSERT_TRUE(there->provide_sparse(4096, far + bytes.size() - 4096).ok());
   arrays::Runs runs;
   runs.run_bytes = bytes.size();
@@ -209,10 +169,11 @@ TEST_P(Pmem, WhatItGrowsByIsThereAcrossWindows) {
   runs.run_bytes = 4096;
   EXPECT_EQ(there->read_runs(far + bytes.size(), runs, back.data()).code(), EIO)
       << "the file ends before";
-  if (GetParam() == Ground::kTaken) {
+  if (ground() == Ground::kTaken) {
     EXPECT_GE(mappings, 4) << "it went by memory";
+    EXPECT_EQ(synchronous_mappings, map_sync() == MapSync::kOn ? mappings.load() : 0);
   }
-  if (GetParam() == Ground::kFile) {
+  if (ground() == Ground::kFile) {
     EXPECT_EQ(mappings, 0);
   }
 }
@@ -253,6 +214,93 @@ TEST_P(Pmem, ArraysOfAllKindsAreThereWhenItIsOpenedAgain) {
   const auto as_file = Arrays::open(path());  // the same container
   ASSERT_TRUE(as_file.ok()) << as_file.message();
   EXPECT_EQ(as_file->load<std::vector<double>>("packed").value(), u);
+}
+
+// With MAP_SYNC nothing is left to a sync. Without, everything is: sizes, space, and which bytes
+// are whose.
+TEST_P(Pmem, WhatTheFilesystemIsToldIsMadeDurableInTime) {
+  if (!is_memory()) GTEST_SKIP() << "a file is synced by its own calls";
+  const bool is_at_once = map_sync() == MapSync::kOn;
+  const auto there = storage();
+  const auto bytes = random_bytes(100'000);
+  arrays::Runs runs;
+  runs.run_bytes = bytes.size();
+  const auto expect = [&](const char* what, int at_once, int otherwise) {
+    EXPECT_EQ(syncs.exchange(0), is_at_once ? at_once : otherwise) << what;
+  };
+  ASSERT_TRUE(there->provide(0, bytes.size()).ok());
+  expect("provide", 1, 0);
+  ASSERT_TRUE(there->write_runs(0, runs, bytes.data()).ok());
+  expect("runs", 0, 0);
+  ASSERT_TRUE(there->write(bytes.size(), bytes).ok());  // it grows
+  expect("write", 1, 0);
+  ASSERT_TRUE(there->write(0, bytes).ok());
+  expect("write again", 0, 0);
+  ASSERT_TRUE(there->sync().ok());
+  expect("sync", 0, 1);
+  ASSERT_TRUE(there->write_runs(0, runs, bytes.data()).ok());
+  ASSERT_TRUE(there->sync().ok());
+  expect("sync again", 0, 1);
+  ASSERT_TRUE(there->grow(1 << 20).ok());
+  expect("grow", 1, 0);
+  ASSERT_TRUE(there->provide_sparse(0, 2 << 20).ok());
+  expect("provide sparse", 2, 0);  // a hole, and a length
+  ASSERT_TRUE(there->forget(0, 4096).ok());
+  expect("forget", 0, 1);
+}
+
+TEST_P(Pmem, ASyncThatFailsIsAnErrorFromThenOn) {
+  if (!is_memory()) GTEST_SKIP() << "a file is synced by its own calls";
+  const auto there = storage();
+  ASSERT_TRUE(there->write(0, random_bytes(4096)).ok());
+  FileMemory::kernel.sync = [](int) { return errno = EIO, -1; };
+  // The call that tells the filesystem something, or the one that promises that it knows it.
+  const Status grown = there->write(4096, random_bytes(4096));
+  EXPECT_EQ(map_sync() == MapSync::kOn ? grown.code() : there->sync().code(), EIO);
+  FileMemory::kernel.sync = &sync_and_tell;
+  const Status later = there->sync();
+  EXPECT_EQ(later.code(), EIO);
+  EXPECT_THAT(later.message(), HasSubstr("write the container anew"));
+}
+
+// As if nothing were left of the file but what the kernel promises: without MAP_SYNC the bytes of
+// the last sync, with it all bytes up to the length of the last sync.
+TEST_P(Pmem, AfterALossOfPowerWhatWasFlushedIsThere) {
+  if (!is_memory()) GTEST_SKIP() << "a file is synced by its own calls";
+  const std::string survivor = folder_ / "survivor.oca";
+  uint64_t length = 0;
+  after_sync = [&](int) {
+    std::filesystem::copy_file(path(), survivor, std::filesystem::copy_options::overwrite_existing);
+    length = std::filesystem::file_size(path());
+  };
+  const auto lose_power = [&] {
+    if (map_sync() == MapSync::kOff) return;
+    std::filesystem::copy_file(path(), survivor, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::resize_file(survivor, length);
+  };
+  std::vector<double> u(20'000);
+  std::iota(u.begin(), u.end(), 0.0);
+  ArrayOptions packed;
+  packed.tiles = {4096};
+  packed.compress = "zstd";
+  Arrays out = open(ArraysMode::kWrite);
+  for (const std::string name : {"a", "b", "c"}) {
+    ASSERT_TRUE(out.store(name, u).ok());
+    ASSERT_TRUE(out.alloc<double>(name + "packed", {u.size()}, packed).ok());
+    ASSERT_TRUE(out.store(name + "packed", u.data(), {0}, {u.size()}).ok());
+    ASSERT_TRUE(out.flush().ok());
+    ASSERT_TRUE(out.store("unflushed " + name, u).ok());
+    lose_power();
+    const auto in = Arrays::open(survivor);
+    ASSERT_TRUE(in.ok()) << in.message();
+    EXPECT_EQ(in->load<std::vector<double>>(name).value(), u);
+    EXPECT_EQ(in->load<std::vector<double>>(name + "packed").value(), u);
+    EXPECT_EQ(in->load<std::vector<double>>("unflushed " + name).code(), ENOENT);
+    u[7] += 1;
+  }
+  ASSERT_TRUE(out.close().ok());
+  lose_power();
+  EXPECT_TRUE(Arrays::open(survivor)->load<std::vector<double>>("unflushed c").ok());
 }
 
 // A region would copy it.
@@ -331,46 +379,17 @@ TEST_P(Pmem, AfterAKillTheFinishedIsWholeAndTheUnfinishedAbsent) {
   EXPECT_EQ(open().load<std::vector<double>>("half").value(), u);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Pmem, testing::Values(Ground::kDax, Ground::kTaken, Ground::kFile),
-                         [](const auto& about) {
-                           return std::string(about.param == Ground::kDax     ? "Dax"
-                                              : about.param == Ground::kTaken ? "TakenForDax"
-                                                                              : "WithoutDax");
-                         });
-
-TEST(PmemUri, WhatCannotBeIsRefused) {
-  const scene::Folder folder;
-  for (const auto& [uri, why] : {std::pair{"pmem:", "write pmem:PATH"},
-                                 {"pmem:/nowhere?direct=off", "no parameters"},
-                                 {"pmem:/nowhere?dirct=off", "did you mean 'direct'"},
-                                 {"pmem://host/nowhere", "a host has no meaning here"},
-                                 {"pmen:/nowhere", "did you mean 'pmem'"}}) {
-    const auto opened = Arrays::open(uri, ArraysMode::kWrite);
-    EXPECT_EQ(opened.code(), EINVAL) << uri;
-    EXPECT_THAT(opened.message(), AllOf(HasSubstr(why), Not(HasSubstr("\n"))));
-  }
-  EXPECT_EQ(Arrays::open("pmem:" + folder.path()).code(), EINVAL) << "a folder";
-  EXPECT_EQ(Arrays::open("pmem:" + (folder / "none")).code(), ENOENT);
-}
-
-TEST(PmemUri, ForARegionItIsAFile) {
-  const scene::Folder folder;
-  auto runtime = Runtime::start();
-  ASSERT_TRUE(runtime.ok()) << runtime.message();
-  MapOptions options;
-  options.access = Access::kReadWrite;
-  options.may_create = true;
-  options.size_bytes = 1 << 20;
-  {
-    auto region = runtime->map("pmem:" + (folder / "a"), options);
-    ASSERT_TRUE(region.ok()) << region.message();
-    region->data()[5] = std::byte{7};
-    ASSERT_TRUE(region->sync().ok());
-  }
-  std::ifstream file(folder / "a", std::ios::binary);
-  file.seekg(5);
-  EXPECT_EQ(file.get(), 7);
-}
+INSTANTIATE_TEST_SUITE_P(
+    , Pmem,
+    testing::Combine(testing::Values(Ground::kDax, Ground::kTaken, Ground::kFile),
+                     testing::Values(MapSync::kOn, MapSync::kOff)),
+    [](const auto& about) {
+      const Ground ground = std::get<Ground>(about.param);
+      return std::string(ground == Ground::kDax     ? "Dax"
+                         : ground == Ground::kTaken ? "TakenForDax"
+                                                    : "WithoutDax") +
+             (std::get<MapSync>(about.param) == MapSync::kOn ? "" : "WithoutMapSync");
+    });
 
 }  // namespace
 }  // namespace outcore

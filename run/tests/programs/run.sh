@@ -16,7 +16,7 @@ export PLAIN=${PLAIN-} OUTCORE=${OUTCORE:-$source_dir/build/bin/outcore} PYTHON=
 all=()
 for script in "$here"/*.sh; do
   name=$(basename "$script" .sh)
-  [[ $name == run || $name == lib ]] || all+=("$name")
+  [[ $name == run || $name == lib || $name == lib_* ]] || all+=("$name")
 done
 names=("$@")
 ((${#names[@]})) || names=("${all[@]}")

@@ -1,7 +1,9 @@
 // Programs of bench/static, which are compiled by occ++: their answers, in a quarter of their data,
-// are those that are published.
+// are right: of NPB those that are published.
 #include <cstdlib>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,7 +16,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class OccNas : public OccTest {
+class OccStaticPrograms : public OccTest {
  protected:
   // NAME-CLASS and NAME-CLASS-plain, in the test's folder.
   Outcome build(const std::string& name, const std::string& nas_class) const {
@@ -54,28 +56,36 @@ class OccNas : public OccTest {
     EXPECT_GT(count_in(far, "fills"), 0U);
     EXPECT_GT(count_in(far, "read_bytes"), data_bytes / 4) << "it did not leave the budget";
   }
+  // What is built takes no other words than its own. `too_few`: passes.
+  void expect_refused(const std::string& name, const std::string& nas_class,
+                      const std::string& too_few) const {
+    const std::vector<std::string> wrong = {
+        "--passes",    "--passes " + too_few, "--passes 0",  "--passes 101",
+        "--passes -1", "--passes 2x",         "--passes ''", "--passes 2 2",
+        "--size 2",    "--nothing",           "''"};
+    for (const char* kind : {"", "-plain"})
+      for (const std::string& words : wrong) {
+        const Outcome outcome =
+            run_made(name + "-" + nas_class + kind + " " + words, "OUTCORE_BUDGET=1M");
+        EXPECT_EQ(outcome.status, 2) << words;
+        EXPECT_EQ(outcome.out, "") << words;
+        EXPECT_EQ(outcome.error_lines(), 1U) << words << ": " << outcome.err;
+        EXPECT_THAT(outcome.err, StartsWith(name + ": '")) << words;
+      }
+  }
 };
 
 // Each is built once a test, which takes seconds where ccache does not know it.
 // Of class S a quarter of the keys' bytes would be less than the least budget.
-TEST_F(OccNas, RanksKeysInAQuarterOfTheirBytesAndTakesNoWrongWords) {
+TEST_F(OccStaticPrograms, RankKeysInAQuarterOfTheirBytesAndTakeNoWrongWords) {
   expect_right("is", "W", "--passes 2");
-  for (const char* program : {"is-W", "is-W-plain"})
-    for (const char* words :
-         {"--passes", "--passes 0", "--passes 101", "--passes -1", "--passes 2x", "--passes ''",
-          "--passes 1 2", "--size 2", "--nothing", "''"}) {
-      const Outcome outcome = run_made(std::string(program) + " " + words, "OUTCORE_BUDGET=1M");
-      EXPECT_EQ(outcome.status, 2) << words;
-      EXPECT_EQ(outcome.out, "") << words;
-      EXPECT_EQ(outcome.error_lines(), 1U) << words << ": " << outcome.err;
-      EXPECT_THAT(outcome.err, StartsWith("is: '")) << words;
-    }
+  expect_refused("is", "W", "0");
 }
 
-TEST_F(OccNas, FindsZetaInAQuarterOfItsMatrix) { expect_right("cg", "S", "--passes 2"); }
+TEST_F(OccStaticPrograms, FindZetaInAQuarterOfTheMatrix) { expect_right("cg", "S", "--passes 2"); }
 
 // Waves that fade otherwise than NPB's, by another exp(), give other checksums than the published.
-TEST_F(OccNas, TransformsAGridInAQuarterOfItsBytesAndFindsAWrongOne) {
+TEST_F(OccStaticPrograms, TransformAGridInAQuarterOfItsBytesAndFindAWrongOne) {
   expect_right("ft", "S", "--passes 2");
   std::ofstream(path("wrong.c")) << "double exp(double x) { return 1 + x; }\n";
   ASSERT_EQ(
@@ -93,7 +103,27 @@ TEST_F(OccNas, TransformsAGridInAQuarterOfItsBytesAndFindsAWrongOne) {
   }
 }
 
-TEST_F(OccNas, OfWrongClassesAndNamesAreNotBuilt) {
+TEST_F(OccStaticPrograms, StreamInAQuarterOfTheirBytesAndTellTheRateOfEachKernel) {
+  expect_right("stream", "S", "--passes 3");
+  for (const char* program : {"stream-S", "stream-S-plain"}) {
+    const cli::Json line = line_of(std::string(program) + " --passes 3", "OUTCORE_BUDGET=512k");
+    for (const std::string kernel : {"copy", "scale", "add", "triad"}) {
+      EXPECT_GT(line[kernel + "_mean_mib_s"].as<double>().value_or(0), 0) << kernel;
+      EXPECT_GE(line[kernel + "_mib_s"].as<double>().value_or(0) * 1.000001,
+                line[kernel + "_mean_mib_s"].as<double>().value_or(0))
+          << kernel;
+    }
+  }
+  // The first pass is not counted.
+  expect_refused("stream", "S", "1");
+}
+
+TEST_F(OccStaticPrograms, SolvePoissonsEquationInAQuarterOfTheirArrays) {
+  expect_right("himeno", "S", "--passes 2");
+  expect_refused("himeno", "S", "0");
+}
+
+TEST_F(OccStaticPrograms, OfWrongClassesAndNamesAreNotBuilt) {
   EXPECT_EQ(build("is", "X").status, 2);
   const Outcome outcome = build("mg", "S");
   EXPECT_NE(outcome.status, 0);

@@ -1,0 +1,90 @@
+"""metagenomics: reads of DNA told by k-mers, as LMAT does it, of the papers on UMap and DI-MMAP."""
+
+from experiment import DI, FAR, KRAKEN, SMALL, UMAP, Experiment, Point, pairs, points
+from heaps import KMERS_HEAP
+
+LMAT = (
+    Experiment(
+        "lmat", UMAP, "Reads told by k-mers", "figure 3d", "kmers",
+        f"{SMALL} --reads 500", "threads", points("--threads", 1, 4, 16),
+        "up to 1.36 times mmap", 1.36, ("16",),
+        "Their database is LMAT's, of 480 GB and of real genomes; ours is made up, with the same "
+        "kind of index, and known answers."),
+    Experiment(
+        "lmat-faults", UMAP, "What reads told by k-mers wait for", "table 3", "kmers",
+        f"{SMALL} --threads 16 --reads 1000", "", (Point("for each read", ()),),
+        "1.1 to 1.5 times fewer major faults than mmap by three of four samples, 1.4 times more by "
+        "one; 1.9 to 3.6 times fewer minor ones", 0, (),
+        "For each read of DNA pages read from the disk, touches that waited for one (the kernel's "
+        "major faults; those that Outcore's handler is asked), and the kernel's minor faults.",
+        shows="traffic", keys=(("pages read", "read_bytes"), ("touches that waited", "waits"),
+                               ("minor faults", "minor_faults")), base_bytes=1000 * 4096),
+    Experiment(
+        "lmat-remote", UMAP, "Reads told by clients of one database on a server", "figure 7",
+        "kmers", "--size 64M --threads 1 --reads 400 --share off", "clients",
+        pairs(*((str(n), f"--processes {n} --budget {8 * n}M") for n in (1, 2, 4))),
+        "one to four clients on three servers: throughput grows almost in proportion", 0, (),
+        "A Redis server and all clients have the same two processors here, so that two clients "
+        "are the most that can gain. Answers that take 5 ms, as over a longer way, let four "
+        "clients do 3.8 times as much as one (`make bench-far`).",
+        rivals=(), on=FAR, beside=("outcore", "1")),
+)
+
+KMERS = (
+    Experiment(
+        "kmers", DI, "Reads told by k-mers, two indices", "figures 7 to 9", "kmers",
+        f"{SMALL} --threads 16 --reads 500", "index", points("--index", "hash", "two-level"),
+        "4.92 times mmap for look-ups in a hash table, 4 times in two levels; 2.7 to 4 and 3.3 to "
+        "3.8 times where reads of samples are told", 4, (),
+        "Theirs had 16 GiB for 293 GB, on a machine whose mmap did not scale past 16 threads; "
+        "today's kernel without readahead is a better rival. Here reads are told; k-mers by "
+        "themselves are below."),
+    Experiment(
+        "kmer-lookups", DI, "K-mers looked up by themselves, two indices", "figure 7", "kmers",
+        f"{SMALL} --threads 16 --lookups --touches 100000", "index",
+        points("--index", "hash", "two-level"),
+        "4.92 times mmap in a hash table, 4 times in two levels, each with as many threads as suit "
+        "it best", 4, (),
+        "Theirs are the k-mers of a sample, with up to 240 threads, where mmap was best with 16. "
+        "Ours are of random places in the genomes, and one in eight is most likely in none: no "
+        "look-up is near another."),
+    Experiment(
+        "kmers-real", DI, "Reads of real genomes, two indices", "figures 8 and 9", "kmers",
+        "--genomes {genomes} --budget 25% --reads 500", "index, threads",
+        pairs(*((f"{index}, {threads}", f"--index {index} --threads {threads}")
+                for index in ("hash", "two-level") for threads in (4, 16))),
+        "samples of reads are told 2.7 to 4 times as fast as by mmap by a hash table, 3.3 to 3.8 "
+        "times by two levels", 2.7, (),
+        "Their database is of 26,000 organisms; ours of 21 strains of five bacteria, from examples "
+        "in Debian's packages. K-mers are not as evenly spread as those of made-up genomes, and "
+        "related strains have most of them in common. The budget is a quarter of the hash table's "
+        "size for both indices."),
+    KMERS_HEAP,
+    Experiment(
+        "kmers-processes", DI, "Reads told by processes on one database", "figures 7 to 9",
+        "kmers", f"{SMALL} --threads 1 --index two-level --reads 500", "processes",
+        points("--processes", 1, 2, 4),
+        "samples of reads are told 3.3 to 3.8 times as fast as by mmap, with 160 threads of one "
+        "process", 3.8, ("4",),
+        "Theirs has threads where ours has processes, each with a part of the reads, as several "
+        "samples would have. Outcore's processes have one buffer of the whole budget, as mmap's "
+        "have one page cache."),
+    Experiment(
+        "kmers-pinned", DI, "Reads told by k-mers: the top level pinned, and lists of pages",
+        "section 4.1; UMap, section 3.1.2 and figure 4b", "kmers",
+        f"{SMALL} --threads 4 --index two-level --reads 1000", "told beforehand",
+        pairs(("as it is", ""), ("top pinned", "--pin-top"),
+               ("prefetch lists", "--prefetch-lists"), ("both", "--pin-top --prefetch-lists")),
+        "LMAT on UMap gains by a part that is pinned; no figure in the text", 1.0,
+        ("top pinned",),
+        "The rate of each beside Outcore's as it is. The rivals are told as much: the top level is "
+        "locked by mlock, and each page of a list gets MADV_WILLNEED.",
+        rivals=("mmap-random",), beside=("outcore", "as it is")),
+    Experiment(
+        "kmers-kraken2", DI, "The same reads, told by kraken2", "section 4.1", "kmers",
+        "--size 64M --budget 16M --threads 4 --reads 2000", "", (Point("", ()),),
+        "no figure: LMAT's answers are compared in its own paper", 0, (),
+        "Genomes, taxonomy and reads as files (`--export FOLDER`), of which kraken2 makes a "
+        "database of its own, with each 20-mer for itself. Its table has 32 bits a k-mer, and may "
+        "confuse two.", rivals=(), shows="figures", by=KRAKEN, repeats=1),
+)
