@@ -2,7 +2,8 @@
 # bench_doors.sh [--quick] [--repeats N] [--rows NAME…] [--list] : installs, builds, makes a direct
 # loop device on the disk below BENCH_DIR (default: build/) and prints the table of bench/doors:
 # programs under `outcore run`, and the Python package, beside the kernel's mmap. The device is
-# taken down again, also after an interrupt. Runs are kept in build/bench-doors.json. Needs root.
+# taken down again, also after an interrupt. Runs are kept in build/bench-doors.json, and of those
+# that docs/papers/programs.md shows what it is drawn from in docs/papers/programs.json. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/bench_lib.sh
@@ -24,16 +25,9 @@ make_environments() {
       "$venv/bin/pip" install --quiet --only-binary :all: -r "$wanted" &&
       cp "$wanted" "$venv/requirements.txt" || return 1
   fi
-  # What only rows that are named need is installed when one of them is.
-  wanted=bench/doors/requirements.txt
-  if [[ " $* " == *" ycsb-rocksdb-"* || " $* " == *" llama-"* ]] &&
-    ! cmp -s "$wanted" "$venv/named-rows.txt"; then
-    "$venv/bin/pip" install --quiet --only-binary :all: -r "$wanted" &&
-      cp "$wanted" "$venv/named-rows.txt"
-  fi
 }
 echo "-- the Python packages"
-make_environments "$@" >build/bench-doors.log 2>&1 || {
+make_environments >build/bench-doors.log 2>&1 || {
   tail -n 5 build/bench-doors.log >&2
   echo "bench-doors: the Python packages cannot be installed (build/bench-doors.log)" >&2
   exit 1
@@ -56,7 +50,12 @@ on_exit take_down
 
 echo "-- the device: $disk_mib MiB on the disk, direct, read_ahead_kb 128"
 tools/loop_device.sh up "$at" "$image" "$disk_mib"
+runs=build/bench-doors.json
+rm -f "$runs"
+status=0
 run_table python3 "$table" --folder "$at" --outcore "$PWD/build/bin/outcore" \
   --python "$PWD/build/python/venv/bin/python" \
   --programs-python "$PWD/build/programs-venv/bin/python" --mmap-random "$library" \
-  --json-file build/bench-doors.json "$@"
+  --json-file "$runs" "$@" || status=$?
+[[ ! -s $runs ]] || python3 bench/doors/page.py "$runs" docs/papers
+exit "$status"

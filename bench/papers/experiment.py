@@ -24,6 +24,9 @@ class Point:
 
 UMAP, DI, DLM, NVMALLOC, PMAP = "UMap", "DI-MMAP", "DLM", "NVMalloc", "pMAP"
 MIB = 2**20
+MMAP = ("mmap", "mmap-random")
+# Plain memory, without limit: what the data would be in if it fitted.
+WITH_MEMORY, WITH_MALLOC = (*MMAP, "dram"), (*MMAP, "malloc")
 SMALL = "--size 256M --budget 64M"
 
 
@@ -41,7 +44,7 @@ class Experiment:
     asked: float  # at the points of its claim; what of is told by `shows`. 0: no claim
     at: tuple[str, ...]  # those points; (): all
     words: str  # why ours is not theirs
-    rivals: tuple[str, ...] = ("mmap", "mmap-random")  # columns beside `outcore`
+    rivals: tuple[str, ...] = MMAP  # columns beside `outcore`
     # rates: ours over the rivals' best (or over `beside`), at least. slower: time over that of
     # plain memory, at most. spread: of the times, at most. traffic: `keys`' bytes over
     # `base_bytes`, at most. figures: lines of figures, which say themselves what is asked.
@@ -59,11 +62,12 @@ class Experiment:
 # Columns that are not the memory of their name by default settings.
 LARGE_PAGES, HUGE_PAGES = "outcore, 64 KiB", "outcore, 256 KiB"
 PARTS = "outcore, parts"
-HOT, NO_HOT = "outcore, hot 75 %", "outcore, hot none"
+HOT, HALF_HOT, NO_HOT = "outcore, hot 75 %", "outcore, hot 50 %", "outcore, hot none"
 BOOST = "outcore, Boost's heap"
 COLUMNS = {
     BOOST: ("--memory", "outcore", "--allocator", "boost"),
     HOT: ("--memory", "outcore", "--policy", "di-mmap:hot=75%"),
+    HALF_HOT: ("--memory", "outcore", "--policy", "di-mmap:hot=50%"),
     NO_HOT: ("--memory", "outcore", "--policy", "di-mmap:hot=0%"),
     LARGE_PAGES: ("--memory", "outcore", "--page", "64k"),
     HUGE_PAGES: ("--memory", "outcore", "--page", "256k"),
@@ -88,17 +92,24 @@ def kernels(*releases, paper=()):
                  for release, told in zip(releases, papers))
 
 
-def points(option, *values):
-    return tuple(Point(str(value), (option, str(value))) for value in values)
+def points(option, *values, paper=None):
+    """`paper`: what it has at some of the values, by label."""
+    told = paper or {}
+    return tuple(Point(str(value), (option, str(value)), told.get(str(value), ""))
+                 for value in values)
 
 
-def pairs(*pairs):
-    return tuple(Point(label, tuple(options.split())) for label, options in pairs)
+def pairs(*pairs, paper=None):
+    told = paper or {}
+    return tuple(Point(label, tuple(options.split()), told.get(label, ""))
+                 for label, options in pairs)
 
 
 def with_paper(point, paper):
     return Point(point.label, point.options, paper)
 
 
-def shares(*percents):
-    return tuple(Point(str(percent), ("--budget", f"{percent}%")) for percent in percents)
+def shares(*percents, paper=None):
+    told = paper or {}
+    return tuple(Point(str(percent), ("--budget", f"{percent}%"), told.get(str(percent), ""))
+                 for percent in percents)

@@ -1,22 +1,27 @@
 """metagenomics: reads of DNA told by k-mers, as LMAT does it, of the papers on UMap and DI-MMAP."""
 
-from experiment import DI, FAR, KRAKEN, SMALL, UMAP, Experiment, Point, pairs, points
+from experiment import (DI, FAR, KRAKEN, SMALL, UMAP, WITH_MEMORY, Experiment, Point, pairs,
+                        points)
 from heaps import KMERS_HEAP
 
 LMAT = (
     Experiment(
         "lmat", UMAP, "Reads told by k-mers", "figure 3d", "kmers",
-        f"{SMALL} --reads 500", "threads", points("--threads", 1, 4, 16),
+        f"{SMALL} --reads 500", "threads",
+        points("--threads", 1, 4, 16, paper={"16": "to 1.36"}),
         "up to 1.36 times mmap", 1.36, ("16",),
         "Their database is LMAT's, of 480 GB and of real genomes; ours is made up, with the same "
-        "kind of index, and known answers."),
+        "kind of index, and known answers. Each k-mer of a read is a page by itself here, so that "
+        "what a fault costs is all there is to win or lose.", WITH_MEMORY),
     Experiment(
         "lmat-faults", UMAP, "What reads told by k-mers wait for", "table 3", "kmers",
         f"{SMALL} --threads 16 --reads 1000", "", (Point("for each read", ()),),
         "1.1 to 1.5 times fewer major faults than mmap by three of four samples, 1.4 times more by "
         "one; 1.9 to 3.6 times fewer minor ones", 0, (),
         "For each read of DNA pages read from the disk, touches that waited for one (the kernel's "
-        "major faults; those that Outcore's handler is asked), and the kernel's minor faults.",
+        "major faults; those that Outcore's handler is asked), and the kernel's minor faults. mmap "
+        "is without advice and with MADV_RANDOM: the first waits as often, and reads 25 times as "
+        "much.",
         shows="traffic", keys=(("pages read", "read_bytes"), ("touches that waited", "waits"),
                                ("minor faults", "minor_faults")), base_bytes=1000 * 4096),
     Experiment(
@@ -33,26 +38,29 @@ LMAT = (
 KMERS = (
     Experiment(
         "kmers", DI, "Reads told by k-mers, two indices", "figures 7 to 9", "kmers",
-        f"{SMALL} --threads 16 --reads 500", "index", points("--index", "hash", "two-level"),
+        f"{SMALL} --threads 16 --reads 500", "index",
+        points("--index", "hash", "two-level",
+               paper={"hash": "2.7 to 4", "two-level": "3.3 to 3.8"}),
         "4.92 times mmap for look-ups in a hash table, 4 times in two levels; 2.7 to 4 and 3.3 to "
         "3.8 times where reads of samples are told", 4, (),
         "Theirs had 16 GiB for 293 GB, on a machine whose mmap did not scale past 16 threads; "
         "today's kernel without readahead is a better rival. Here reads are told; k-mers by "
-        "themselves are below."),
+        "themselves are below.", WITH_MEMORY),
     Experiment(
         "kmer-lookups", DI, "K-mers looked up by themselves, two indices", "figure 7", "kmers",
         f"{SMALL} --threads 16 --lookups --touches 100000", "index",
-        points("--index", "hash", "two-level"),
+        points("--index", "hash", "two-level", paper={"hash": "4.92", "two-level": "4"}),
         "4.92 times mmap in a hash table, 4 times in two levels, each with as many threads as suit "
         "it best", 4, (),
         "Theirs are the k-mers of a sample, with up to 240 threads, where mmap was best with 16. "
         "Ours are of random places in the genomes, and one in eight is most likely in none: no "
-        "look-up is near another."),
+        "look-up is near another.", WITH_MEMORY),
     Experiment(
         "kmers-real", DI, "Reads of real genomes, two indices", "figures 8 and 9", "kmers",
         "--genomes {genomes} --budget 25% --reads 500", "index, threads",
         pairs(*((f"{index}, {threads}", f"--index {index} --threads {threads}")
-                for index in ("hash", "two-level") for threads in (4, 16))),
+                for index in ("hash", "two-level") for threads in (4, 16)),
+              paper={"hash, 16": "2.7 to 4", "two-level, 16": "3.3 to 3.8"}),
         "samples of reads are told 2.7 to 4 times as fast as by mmap by a hash table, 3.3 to 3.8 "
         "times by two levels", 2.7, (),
         "Their database is of 26,000 organisms; ours of 21 strains of five bacteria, from examples "
@@ -63,12 +71,13 @@ KMERS = (
     Experiment(
         "kmers-processes", DI, "Reads told by processes on one database", "figures 7 to 9",
         "kmers", f"{SMALL} --threads 1 --index two-level --reads 500", "processes",
-        points("--processes", 1, 2, 4),
+        points("--processes", 1, 2, 4, paper={"4": "3.3 to 3.8"}),
         "samples of reads are told 3.3 to 3.8 times as fast as by mmap, with 160 threads of one "
         "process", 3.8, ("4",),
         "Theirs has threads where ours has processes, each with a part of the reads, as several "
         "samples would have. Outcore's processes have one buffer of the whole budget, as mmap's "
-        "have one page cache."),
+        "have one page cache. Each page that leaves a buffer is a hole in its memory, one call a "
+        "page, and interrupts the other processor where it is mapped."),
     Experiment(
         "kmers-pinned", DI, "Reads told by k-mers: the top level pinned, and lists of pages",
         "section 4.1; UMap, section 3.1.2 and figure 4b", "kmers",
@@ -78,7 +87,9 @@ KMERS = (
         "LMAT on UMap gains by a part that is pinned; no figure in the text", 1.0,
         ("top pinned",),
         "The rate of each beside Outcore's as it is. The rivals are told as much: the top level is "
-        "locked by mlock, and each page of a list gets MADV_WILLNEED.",
+        "locked by mlock, and each page of a list gets MADV_WILLNEED. Lists cost us more than they "
+        "bring where a disk answers in microseconds: they are read page by page, and a touch waits "
+        "for its batch. Beside mmap without advice see the row above.",
         rivals=("mmap-random",), beside=("outcore", "as it is")),
     Experiment(
         "kmers-kraken2", DI, "The same reads, told by kraken2", "section 4.1", "kmers",

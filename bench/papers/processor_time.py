@@ -41,11 +41,20 @@ KINDS = (
 )
 REST_OF_KERNEL, OWN, PROGRAM, OTHERS = ("the rest of the kernel", "Outcore's own code",
                                         "the program", "others")
+# How the threads of servers are named, which have the same processors. Ceph's client in the program
+# has threads of the same names.
+SERVERS = (("the Redis server", ("redis-server", "io_thd_", "bio_")),
+           ("Ceph, its client among it", ("ceph-", "msgr-worker", "tp_osd", "bstore", "rocksdb:",
+                                          "io_context_pool")))
+_FUNCTIONS_MAX = 5
 
 
 def kind_of(process, stack, names=("outcore",)):
     """`stack`: (function, whether it is the kernel's), the innermost first. `names`: how those of
     the program's processes begin."""
+    for kind, begins in SERVERS:
+        if process.startswith(begins):
+            return kind
     for kind, parts in KINDS:
         if any(is_kernel and part in name for name, is_kernel in stack for part in parts):
             return kind
@@ -82,6 +91,20 @@ def seconds_by_kind(samples, since, until, names=("outcore",)):
     counts = Counter(kind_of(process, stack, names) for at, process, stack in samples
                      if since <= at < until)
     return {kind: count / HZ for kind, count in counts.most_common()}
+
+
+def own_functions(samples, since, until, names=("outcore",)):
+    """Seconds of processors by function of Outcore's own code, of those that took most."""
+    counts = Counter(_short(next(name for name, _ in stack if "outcore::" in name))
+                     for at, process, stack in samples
+                     if since <= at < until and kind_of(process, stack, names) == OWN)
+    return {name: count / HZ for name, count in counts.most_common(_FUNCTIONS_MAX)}
+
+
+def _short(name):
+    """The class and the function, of outcore::paging::Class<T>::function(Words)."""
+    name = name.replace("(anonymous namespace)::", "").partition("(")[0].partition("<")[0]
+    return "::".join(name.split(" ")[-1].split("::")[-2:]).removeprefix("outcore::")
 
 
 def check():

@@ -1,61 +1,26 @@
-"""published_runs: the runs behind the pages, kept beside them, so that one row can be measured anew
-by itself: of it they are replaced, of all others they stay.
+"""published_runs: the runs and profiles of the papers' pages, with what those are drawn from."""
 
-Lines of JSON: the machine, then runs and profiles, with what the pages are drawn from of each.
-"""
-
-import datetime
-import json
-import os
-import platform
-import sys
-
-from bench_command import Failed
+import kept_runs
+from experiment import GENOMES, RIVALS, STATIC
 from experiments import EXPERIMENTS
 
 NAME = "runs.json"
-_KEPT = {"row", "point", "column", "times", "measured", "profile", "by_kind", "rate", "unit",
-         "seconds", "stopped", "device", "name", "value", "how", "asked", "is_most", "is_met"}
+_KEPT = {"row", "point", "column", "times", "measured", "profile", "by_kind", "by_function",
+         "rate", "unit", "seconds", "stopped", "device", "name", "value", "how", "asked", "is_most",
+         "is_met"}
 # What sections of tables of traffic add to the keys of their experiment.
 _KEPT_OF_TRAFFIC = {"page_bytes", "data_bytes", "processes", "faults", "major_faults"}
 
 
-def machine():
-    return f"{os.cpu_count()} processors, Linux {platform.release().split('-')[0]}"
-
-
 def merged(path, measured):
-    """The lines of `measured`, and those of the file at `path` of other rows, if there is one, and
-    it is of this machine. They are that file's from now on."""
-    today = datetime.date.today().isoformat()
-    lines = [{**_kept(line), "measured": today} for line in measured]
-    replaced = {_group_of(line) for line in lines}
-    lines = [line for line in _read(path) if _group_of(line) not in replaced] + lines
+    """The lines of `measured`, and those kept at `path` of other rows (kept_runs.merged())."""
     order = {experiment.name: i for i, experiment in enumerate(EXPERIMENTS)}
-    lines = [line for line in lines if _row_of(line) in order]
-    lines.sort(key=lambda line: ("profile" in line, order[_row_of(line)]))
-    part = f"{path}.part"  # whole, or not at all
-    with open(part, "w", encoding="utf-8") as file:
-        for line in ({"machine": machine()}, *lines):
-            file.write(json.dumps(line) + "\n")
-    os.replace(part, path)
-    return lines
 
+    def rank_of(line):
+        row = _row_of(line)
+        return ("profile" in line, order[row]) if row in order else None
 
-def _read(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            head, *lines = (json.loads(line) for line in file)
-    except FileNotFoundError:
-        return []
-    except ValueError as why:
-        raise Failed(f"{path} is damaged ({why}): restore it, or delete it and measure all "
-                     "rows") from None
-    if head == {"machine": machine()}:
-        return lines
-    print(f"bench-papers: {path}: measured on another machine ({head.get('machine')}): those runs "
-          "go", file=sys.stderr)
-    return []
+    return kept_runs.merged(path, [_kept(line) for line in measured], _group_of, rank_of)
 
 
 def _row_of(line):
@@ -74,3 +39,21 @@ def _kept(line):
             kept |= {key for _, key in experiment.keys}
             kept |= _KEPT_OF_TRAFFIC if experiment.shows == "traffic" else set()
     return {key: value for key, value in line.items() if key in kept}
+
+
+def command_of(experiment):
+    if experiment.by == RIVALS:
+        return f"make bench-papers OPTIONS=\"--rows {experiment.name}\""
+    if experiment.by == STATIC:
+        return f"bench/static/{experiment.workload} {experiment.options}"
+    options = experiment.options.replace(GENOMES, "build/genomes")
+    return f"outcore bench {experiment.workload} {options}"
+
+
+def device_of(runs):
+    devices = list(dict.fromkeys(run["device"] for run in runs if run.get("device")))
+    device = next((d for d in devices if d.startswith("zram")), devices[0] if devices else "")
+    if not device.startswith("zram"):
+        return ""
+    return (f", {device}, a disk in memory whose reads take some microseconds: what a fault costs "
+            "counts there as it does on no other device")

@@ -16,32 +16,33 @@ PHASES = ("write", "same", "planes", "view")
 _LIBRARIES = ("adios POSIX", "adios2", "hdf5", "netcdf", "pnetcdf", "write(2)", "mmap")
 
 
-def _experiment(phase, title, claim, asked, words, rivals=_LIBRARIES, beside=("adios POSIX", "")):
+def _experiment(phase, title, claim, asked, told, words, rivals=_LIBRARIES,
+                beside=("adios POSIX", "")):
     return Experiment(
         f"s3d-{phase}", PMAP, title, "figures 4 and 5" if asked else "evaluation", "s3d",
-        "--size 128M", "processes", points("--processes", 1, 2, 4, 8), claim, asked, ("8",), words,
-        rivals, beside=beside, by=RIVALS)
+        "--size 128M", "processes", points("--processes", 1, 2, 4, 8, paper={"8": told}), claim,
+        asked, ("8",), words, rivals, beside=beside, by=RIVALS)
 
 
 S3D = (
     _experiment(
         "write", "Written by boxes", "1.15 times ADIOS, as much as 5 times NetCDF, with 8 to 48 "
-        "processes", 1.15,
+        "processes", 1.15, "1.15",
         "Theirs writes 40 GB into persistent memory, and counts from opening to closing; here "
         "that is a disk in memory, and the time ends when all is durable. write(2) and mmap are "
         "files without a library, one for each process: the least that can be."),
     _experiment(
         "same", "Read by the same boxes", "2 times ADIOS, as much as 5 times NetCDF, with 8 to 48 "
-        "processes", 2,
+        "processes", 2, "2",
         "Nothing is in the page cache. What a library copies beside the device's time is what they "
         "differ by."),
     _experiment(
-        "planes", "Read by planes", "no figure: theirs reads what the same process wrote", 0,
+        "planes", "Read by planes", "no figure: theirs reads what the same process wrote", 0, "",
         "Each process reads what all have written, as an analysis does. Formats that keep a box as "
         "it was written put planes together from many.",
         tuple(name for name in _LIBRARIES if name not in ("write(2)", "mmap"))),
     _experiment(
-        "view", "Planes looked at as they lie", "no figure: what pMAP maps it then copies", 0,
+        "view", "Planes looked at as they lie", "no figure: what pMAP maps it then copies", 0, "",
         "A view is the file's own pages: nothing is copied. The others have none.", (),
         ("outcore", "1")),
 )

@@ -1,7 +1,10 @@
 """settings: the papers' figures of what a setting does: pages, buffers, queues, marks, files."""
 
-from experiment import DI, UMAP, Experiment, Point, kernels, pairs, points, with_paper
+from experiment import (DI, MMAP, UMAP, WITH_MEMORY, Experiment, Point, kernels, pairs, points,
+                        with_paper)
 
+_EXTERNAL = pairs(("4", "--threads 4"), ("16", "--threads 16"),
+                  ("16, external", "--threads 16 --fully-external"))
 _TOUCHES = "--size 256M --budget 64M --latency off --touches 50000"
 
 
@@ -18,28 +21,35 @@ SETTINGS = (
         pairs(("100", "--budget 128M"), ("75", "--budget 96M"), ("50", "--budget 64M"),
                ("25", "--budget 32M")),
         "buffers of a part of the data; no figure for the sort alone", 0, (),
-        "mmap gets the same memory at each point."),
+        "mmap gets the same memory at each point. With room for all of the data the kernel is as "
+        "fast; with less, what Outcore brings in and writes back at a time pays."),
     Experiment(
         "sort-pages", UMAP, "Sort by page size", "section 6", "sort",
         "--size 256M --budget 128M --threads 4", "page",
         points("--page", "4k", "16k", "64k", "256k", "1M", "8M"),
         "by pages of 8 MiB; much larger ones write back too much; no figure", 0, (),
         "By pages of 4 KiB Outcore brings in and writes back many at a time where that pays, so "
-        "that larger pages gain less than theirs.", rivals=(), beside=("outcore", "4k")),
+        "that larger pages gain less than theirs. Theirs moves what the page size says at each "
+        "fault.", rivals=(), beside=("outcore", "4k")),
     Experiment(
         "bfs-pages", UMAP, "Breadth-first search by page size", "figure 5b", "bfs",
         "--scale 19 --budget 64M --threads 4", "page",
-        points("--page", "4k", "16k", "32k", "64k", "256k", "512k"),
+        points("--page", "4k", "16k", "32k", "64k", "256k", "512k",
+               paper={"4k": "1", "32k": "6", "256k": "6"}),
         "six times as fast by pages of 32 KiB as by 4, as fast up to 256 KiB, slower by 512", 0, (),
         "What one miss brings in is chosen while it runs: by 4 KiB little is lost of what theirs "
-        "gained.", rivals=(), beside=("outcore", "4k")),
+        "gained. Theirs brings in at a fault what the page size says.", rivals=(),
+        beside=("outcore", "4k")),
     Experiment(
         "graph-pages", UMAP, "A graph built in a heap, by page size", "figure 8",
         "graph-construct", "--scale 16 --budget 24M --threads 2", "page",
-        points("--page", "4k", "16k", "64k", "256k", "512k"),
+        points("--page", "4k", "16k", "64k", "256k", "512k",
+               paper=dict.fromkeys(("16k", "64k", "256k"), "5 to 12")),
         "5 to 12 times mmap by pages of 16 to 256 KiB, less by 512", 5, ("16k", "64k", "256k"),
         "Their mmap is Metall's on a kernel of 2019; ours is Boost.Interprocess on a kernel that "
-        "reads ahead from a disk in memory.", ("mmap",)),
+        "reads ahead from a disk in memory. By large pages each edge that is added to a list "
+        "elsewhere takes a whole page in and another out: what the processors do then is reading "
+        "and writing.", ("mmap",)),
     Experiment(
         "bfs-kernels", UMAP, "Breadth-first search by features of older kernels", "figure 6b",
         "bfs", "--scale 19 --budget 64M --threads 4", "features of Linux",
@@ -104,7 +114,8 @@ SETTINGS = (
         "hot-queue", DI, "The hot queue", "figure 13", "bfs",
         "--scale 17 --fully-external --asynchronous --budget 8M --threads 16", "policy",
         pairs(("none", "--policy di-mmap:hot=0%"), ("50 %", "--policy di-mmap:hot=50%"),
-              ("75 %", "--policy di-mmap:hot=75%"), ("by default", "")),
+              ("75 %", "--policy di-mmap:hot=75%"), ("by default", ""),
+              paper={"none": "1", "75 %": "1.48"}),
         "1.48 times as fast with 75 % of the buffer for hot pages as with none", 1.48, ("75 %",),
         "Their buffer is a quarter of the data, on slow flash, where a miss costs ten "
         "times as much beside the rest of the work. \"by default\" is the policy that Outcore "
@@ -114,21 +125,25 @@ SETTINGS = (
         f"{_TOUCHES} --threads 4 --overlap", "processes", points("--processes", 1, 2, 4),
         "LRIOT has processes and threads; figures are by threads", 0, (),
         "All processes touch all of the data: Outcore's have one buffer, as mmap's have one page "
-        "cache.", ("direct", "mmap", "mmap-random")),
+        "cache. A page that leaves the buffer is a hole in its memory, one call for each, which "
+        "the kernel's own reclaim does for many at once.", ("direct", *MMAP)),
     Experiment(
         "lriot-processes-mixed", DI, "Random reads and writes of several processes",
         "section 5.1", "random-io", f"{_TOUCHES} --threads 4 --overlap --write-percent 50",
         "processes", points("--processes", 1, 2, 4),
         "LRIOT has processes and threads; figures are by threads", 0, (),
-        "As above; what one process writes the others see at once."),
+        "What one process writes the others see at once. Beside what reads pay, a written page is "
+        "protected in all processes, and stored by one of them."),
     Experiment(
         "components", DI, "Connected components", "section 4.2", "components",
-        "--scale 18 --budget 8M", "threads", points("--threads", 4, 16),
+        "--scale 17 --budget 4M", "threads", _EXTERNAL,
         "no figure: another work of the framework that its search is of", 0, (),
-        "All edges in order, again until nothing changes."),
+        "All edges in order, again until nothing changes; \"external\": what is kept for each "
+        "vertex is in files, too. The kernel's readahead suits edges that are read in "
+        "order.", WITH_MEMORY),
     Experiment(
-        "pagerank", DI, "PageRank", "section 4.2", "pagerank", "--scale 18 --budget 8M", "threads",
-        points("--threads", 4, 16),
-        "no figure: another work of the framework that its search is of", 0, (),
-        "All edges in order, once a step; the ranks are in plain memory."),
+        "pagerank", DI, "PageRank", "section 4.2", "pagerank", "--scale 17 --budget 4M", "threads",
+        _EXTERNAL, "no figure: another work of the framework that its search is of", 0, (),
+        "All edges in order, once a step; ranks are in plain memory, or with \"external\" in "
+        "files, too. What is said of components is true here.", WITH_MEMORY),
 )

@@ -27,7 +27,7 @@ from experiments import EXPERIMENTS  # noqa: E402
 from larger import TIMES_MAX, can_grow, is_power_of_two, larger  # noqa: E402
 from s3d import S3dRuns  # noqa: E402
 from sections import print_section, section_of  # noqa: E402
-from verdict import columns_of, unmet  # noqa: E402
+from verdict import behind, columns_of  # noqa: E402
 
 ROOM_BYTES = 3 << 29  # of any experiment at its small size, on the fast device
 FAR_BYTES = 96 << 20  # at most, of data on several servers
@@ -97,15 +97,13 @@ def measure(options, engines, s3d, experiment, see):
 
 
 def profile(options, engines, s3d, experiment, runs, see):
-    """Once more what is not met, ours and the best rival's: what the processors did meanwhile."""
+    """Once more what is to be explained, ours and the best rival's: what the processors did
+    meanwhile."""
     by_label = {point.label: point for point in experiment.points}
-    for label, rival in unmet(experiment, runs):
-        both = [("outcore", by_label[label], "outcore")]
-        column, base = experiment.beside
-        if is_ours(column) and base:
-            both.append((column, by_label[base], f"{column}, {base}"))
-        elif rival:
-            both.append((rival, by_label[label], rival))
+    for one in behind(experiment, runs):
+        both = [("outcore", by_label[one.point], "outcore")]
+        if one.column:
+            both.append((one.column, by_label[one.base], one.other))
         for column, point, name in both:
             def work(point=point, column=column):
                 if experiment.by == RIVALS:
@@ -117,11 +115,11 @@ def profile(options, engines, s3d, experiment, runs, see):
             process = names.get(experiment.by, lambda _: "outcore")(column)
             (line, *_), samples = processor_time.sample(work)
             since = line["started_ns"] / 1e9
-            seconds = processor_time.seconds_by_kind(samples, since, since + line["seconds"],
-                                                     (process,))
-            see({"profile": experiment.name, "point": label, "column": name,
+            during = samples, since, since + line["seconds"], (process,)
+            see({"profile": experiment.name, "point": one.point, "column": name,
                  "seconds": line["seconds"], "rate": line["rate"], "unit": line["unit"],
-                 "by_kind": seconds})
+                 "by_kind": processor_time.seconds_by_kind(*during),
+                 "by_function": processor_time.own_functions(*during)})
 
 
 def describe(line):
@@ -153,7 +151,7 @@ def keep(path, lines):
 
 def measure_all(options, wanted, engines):
     """Whether every experiment could be measured."""
-    is_whole = True
+    is_whole, measured, start = True, 0.0, time.monotonic()
     s3d = S3dRuns(options.programs, options.folder)
     for experiment in wanted:
         runs, began = [], time.monotonic()
@@ -177,13 +175,18 @@ def measure_all(options, wanted, engines):
             engines.end_ceph()
         keep(options.json_file, runs)  # of a row that is whole
         print_section(experiment, section_of(experiment, runs))
+        took = time.monotonic() - began
+        measured += took
         if options.profile:
             try:
                 profile(options, engines, s3d, experiment, runs, see)
             except Failed as why:
                 print(f"bench-papers: {experiment.name}: without its profile: {why}",
                       file=sys.stderr)
-        print(f"  {experiment.name} took {time.monotonic() - began:.0f} s", file=sys.stderr)
+        print(f"  {experiment.name} took {took:.0f} s", file=sys.stderr)
+    whole = time.monotonic() - start
+    profiles = f", and {(whole - measured) / 60:.1f} of profiles" if options.profile else ""
+    print(f"bench-papers: {measured / 60:.1f} minutes of measurements{profiles}", file=sys.stderr)
     return is_whole
 
 

@@ -7,7 +7,8 @@ from experiment import is_ours
 
 
 # No rivals to what has mapped the data, unless the paper's claim is about them.
-APART = ("direct", "dram", "two-pass")
+MEMORY = ("dram", "malloc")  # plain, without limit
+APART = ("direct", *MEMORY, "two-pass")
 COUNTS_OF_PAGES = ("fills", "waits", "minor_faults")
 
 
@@ -23,6 +24,7 @@ class Line:
     ratio: float = 0.0  # rates: Outcore's over the best rival's; 0: there is none
     rival: str = ""
     over: float = 0.0  # rates: Outcore's over what the experiment stands beside; 0: there is none
+    is_over_met: bool = False  # what is asked, over mmap without advice, the papers' rival
     more: dict = field(default_factory=dict)  # what only the kind of experiment has
 
 
@@ -79,8 +81,9 @@ def judge_rates(experiment, runs):
         over = rates["outcore"] / beside if beside else 0.0
         all_stopped = not is_over and best == 0 and rates["outcore"] > 0
         is_met = (over if is_over else ratio) >= experiment.asked or all_stopped
+        is_over_met = not is_over and rival not in ("mmap", *APART) and over >= experiment.asked
         lines.append(Line(point.label, rates, runs[-1]["unit"], is_asked(experiment, point), is_met,
-                          ratio, rival, over))
+                          ratio, rival, over, is_over_met))
     return lines
 
 
@@ -147,8 +150,35 @@ def judge_traffic(experiment, runs):
     return lines
 
 
-def unmet(experiment, runs):
-    """(point, the rival's column or "") of what is asked and not met, of rates and times."""
-    judge = {"rates": judge_rates, "slower": judge_slower}.get(experiment.shows)
-    lines = judge(experiment, runs) if judge is not None else []
-    return [(line.point, line.rival) for line in lines if line.is_asked and not line.is_met]
+@dataclass(frozen=True)
+class Behind:
+    """A point that is to be explained, and what it is compared with."""
+
+    point: str
+    column: str  # "": nothing
+    base: str  # that column's point
+
+    @property
+    def other(self):
+        """How what it is compared with is called."""
+        return f"{self.column}, {self.base}" if is_ours(self.column) else self.column
+
+
+def behind(experiment, runs):
+    """Of rates and times: what is asked and not met; and of the points of which nothing is asked
+    the one where the best rival is ahead by most."""
+    if experiment.shows == "slower":
+        return [Behind(line.point, "dram", line.point) for line in judge_slower(experiment, runs)
+                if line.is_asked and not line.is_met]
+    if experiment.shows != "rates":
+        return []
+    column, base = experiment.beside
+    is_of_ours = is_ours(column) and base != ""
+    lines = judge_rates(experiment, runs)
+    found = [Behind(line.point, *((column, base) if is_of_ours else (line.rival, line.point)))
+             for line in lines if line.is_asked and not line.is_met]
+    unasked = [line for line in lines if not line.is_asked and 0 < line.ratio < 1]
+    if unasked:
+        worst = min(unasked, key=lambda line: line.ratio)
+        found.append(Behind(worst.point, worst.rival, worst.point))
+    return found

@@ -4,13 +4,16 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "bench" / "doors"))
+sys.path[:0] = [str(ROOT / "bench" / "doors"), str(ROOT / "bench")]
 import llama_router  # noqa: E402
+import page  # noqa: E402
 
 LAYERS, EXPERTS, TOKENS, EXPERT_WIDTH = 8, 32, 256, 128
 
@@ -105,6 +108,64 @@ class Rows(unittest.TestCase):
         for name in ("llama-prefill", "llama-decode"):
             self.assertIn("whose router prefers some experts", titles[f"{name}-zipf"])
             self.assertNotIn("prefers", titles[name])
+
+
+def run(row, memory, rate=100.0):
+    return {"row": row, "memory": memory, "rate": rate, "seconds": 1000.0 / rate, "unit": "x/s",
+            "stopped": rate == 0, "data_bytes": 2**28, "budget_bytes": 2**26, "peak_bytes": 1,
+            "limit_bytes": 2, "rss_bytes": 3, "device": "loop0", "fills": 7}
+
+
+def all_runs():
+    return [run(row, memory) for group in page.GROUPS for row in group.rows
+            for memory in page.MEMORIES]
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_every_row_of_a_database_and_of_a_model_has_its_place(self):
+        rows = [row for group in page.GROUPS for row in group.rows]
+        self.assertEqual(len(rows), len(set(rows)))
+        named = {row.name for row in page.ROWS_TO_NAME}
+        self.assertEqual(named - set(rows), set())
+        self.assertEqual(len(page.GROUPS[0].rows), 12)
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot here")
+    def test_a_ratio_is_over_the_better_and_over_mmap(self):
+        rates = {"outcore": 80.0, "mmap": 20.0, "mmap-random": 160.0}
+        runs = [run(one["row"], one["memory"], rates[one["memory"]]) for one in all_runs()]
+        page.draw(runs, self.folder)
+        text = (self.folder / "programs.md").read_text(encoding="utf-8")
+        self.assertIn("| A zipf | 80 | 20 | 160 | 4.00 | 0.50 | 1.3 to 1.9 |  |", text)
+        self.assertIn("| prefill | 80 | 20 | 160 | 4.00 | 0.50 | 2.00 x better asked: "
+                      "**not met** |", text)
+        self.assertEqual({path.name for path in self.folder.iterdir()},
+                         {"programs.md", *(f"programs-{group.name}.png" for group in page.GROUPS)})
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot here")
+    def test_a_run_that_was_stopped_has_no_rate(self):
+        runs = [run(one["row"], one["memory"]) for one in all_runs()]
+        stopped = {**run("faiss", "mmap"), "stopped": True, "rate": 0, "seconds": 180.0}
+        runs = [stopped if (r["row"], r["memory"]) == ("faiss", "mmap") else r for r in runs]
+        page.draw(runs, self.folder)
+        text = (self.folder / "programs.md").read_text(encoding="utf-8")
+        self.assertIn("| faiss | 100 | stopped | 100 |  | 1.00 |", text)
+
+    def test_the_page_stays_unless_all_rows_were_measured(self):
+        page.draw([one for one in all_runs() if one["row"] != "faiss"], self.folder)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_row_that_is_measured_again_replaces_its_runs_alone(self):
+        path = self.folder / "programs.json"
+        page.merged(path, all_runs())
+        kept = page.merged(path, [run("faiss", "outcore", 7.0), run("start", "outcore")])
+        self.assertEqual([r["rate"] for r in kept if r["row"] == "faiss"], [7.0])
+        self.assertEqual(len(kept), len(all_runs()) - 2)
+        self.assertNotIn("fills", kept[0])
 
 
 if __name__ == "__main__":

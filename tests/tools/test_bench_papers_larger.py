@@ -13,6 +13,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "papers"), str(ROOT / "bench")]
 import page  # noqa: E402
+import kept_runs  # noqa: E402
 import published_runs  # noqa: E402
 import table  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
@@ -114,7 +115,7 @@ class Page(unittest.TestCase):
 
     def test_runs_of_another_machine_go(self):
         self.draw(line("sort", "outcore", 1.0, 1))
-        with mock.patch.object(published_runs, "machine", lambda: "another"):
+        with mock.patch.object(kept_runs, "machine", lambda: "another"):
             self.draw(line("bfs", "outcore", 2.0, 1))
         self.assertEqual(self.rates(), {("bfs", "outcore"): 2.0})
         self.assertIn("measured on another machine", self.said.getvalue())
