@@ -1,7 +1,7 @@
 #!/bin/bash
 # llama.sh : llama.cpp answers from weights that it maps, a mixture of experts larger than the
 # budget. The tokens, and how likely each was, are those of weights in memory.
-BUDGET=12M
+BUDGET=10M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 needs_python

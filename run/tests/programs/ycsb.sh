@@ -7,7 +7,7 @@ BUDGET=2M MIN_SIZE=64K
 needs_python
 export PYTHONDONTWRITEBYTECODE=1
 program=$here/../../../bench/doors/ycsb_records.py
-records=6000 operations=300
+records=7000 operations=300
 
 # field NAME LINE
 field() { "$PYTHON" -c 'import json, sys; print(json.loads(sys.argv[2])[sys.argv[1]])' "$@"; }
