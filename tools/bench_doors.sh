@@ -1,9 +1,10 @@
 #!/bin/bash
-# bench_doors.sh [--quick] [--repeats N] [--rows NAME…] [--list] : installs, builds, makes a direct
-# loop device on the disk below BENCH_DIR (default: build/) and prints the table of bench/doors:
-# programs under `outcore run`, and the Python package, beside the kernel's mmap. The device is
-# taken down again, also after an interrupt. Runs are kept in build/bench-doors.json, and of those
-# that docs/papers/programs.md shows what it is drawn from in docs/papers/programs.json. Needs root.
+# bench_doors.sh [--quick] [--repeats N] [--rows NAME…] [--papers] [--list] : installs, builds,
+# makes a direct loop device on the disk below BENCH_DIR (default: build/) and prints the table of
+# bench/doors: programs under `outcore run`, and the Python package, beside the kernel's mmap. The
+# device is taken down again, also after an interrupt. Runs are kept in build/bench-doors.json; of
+# rows of docs/papers/programs.md what it is drawn from is kept in docs/papers/programs.json.
+# Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/bench_lib.sh
@@ -25,9 +26,16 @@ make_environments() {
       "$venv/bin/pip" install --quiet --only-binary :all: -r "$wanted" &&
       cp "$wanted" "$venv/requirements.txt" || return 1
   fi
+  # What only rows that are named need is installed when one of them is.
+  wanted=bench/doors/requirements.txt
+  if [[ " $* " == *" --papers "* || " $* " == *" ycsb-rocksdb-"* || " $* " == *" llama-"* ]] &&
+    ! cmp -s "$wanted" "$venv/named-rows.txt"; then
+    "$venv/bin/pip" install --quiet --only-binary :all: -r "$wanted" &&
+      cp "$wanted" "$venv/named-rows.txt"
+  fi
 }
 echo "-- the Python packages"
-make_environments >build/bench-doors.log 2>&1 || {
+make_environments "$@" >build/bench-doors.log 2>&1 || {
   tail -n 5 build/bench-doors.log >&2
   echo "bench-doors: the Python packages cannot be installed (build/bench-doors.log)" >&2
   exit 1

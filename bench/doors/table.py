@@ -13,6 +13,7 @@ import statistics
 import sys
 
 import row as rows_of_table
+from page import WANTED
 from place import Place
 from process import time_start
 from rows import PROGRAMS_MEAN_MIN, ROWS, ROWS_TO_NAME
@@ -31,12 +32,19 @@ def parse(arguments):
     return table_options.parse(arguments, "bench-doors", (__doc__ or "").splitlines()[0],
                                "a quarter of the data, each run once", ALL_NAMES,
                                ("folder", "outcore", "python", "programs-python", "mmap-random",
-                                "json-file"))
+                                "json-file"), add_options)
+
+
+def add_options(parser):
+    parser.add_argument("--papers", action="store_true",
+                        help="the rows of docs/papers/programs.md, --quick; draws it anew")
 
 
 def place_of(options):
     if options.folder is None:
         raise SystemExit("bench-doors: no device: start it by make bench-doors")
+    if options.papers:
+        options.quick = True
     folder = pathlib.Path(options.folder) / ("quick" if options.quick else "full")
     folder.mkdir(exist_ok=True)
     return Place(folder, options.outcore, options.python, options.programs_python,
@@ -118,10 +126,10 @@ def describe(line):
 
 def main(arguments):
     options = parse(arguments)
-    names = options.rows or NAMES
+    names = options.rows or (WANTED if options.papers else NAMES)
     if options.list:
         titles = {START: START_TITLE} | {row.name: row.title for row in [*ROWS, *ROWS_TO_NAME]}
-        listed = options.rows or ALL_NAMES
+        listed = options.rows or (WANTED if options.papers else ALL_NAMES)
         print("\n".join(f"{name:<24}{titles[name]}" for name in ALL_NAMES if name in listed))
         return 0
     # So that the run in progress is ended, and its memory cgroup removed.
@@ -129,19 +137,27 @@ def main(arguments):
     place, lines, verdicts, programs = place_of(options), [], [], []
     with open(options.json_file or os.devnull, "a", encoding="utf-8") as json_file:
         def see(line):
-            lines.append(line)
-            json_file.write(json.dumps(line, sort_keys=True) + "\n")
-            json_file.flush()
             print(describe(line), file=sys.stderr, flush=True)
 
+        def keep(found):
+            """Those of a row that is whole, and right."""
+            lines.extend(found)
+            for line in found:
+                json_file.write(json.dumps({**line, "is_quick": place.is_quick},
+                                           sort_keys=True) + "\n")
+            json_file.flush()
+
         if START in names:
-            verdicts.append(measure_start(place, see))
+            found = []
+            verdicts.append(measure_start(place, lambda line: (see(line), found.append(line))))
+            keep(found)
         for row in [*ROWS, *ROWS_TO_NAME]:
             if row.name in names:
                 found = rows_of_table.measure(row, place, options.repeats, see)
+                keep(found)
                 judged = rows_of_table.judge(row, found)
                 verdicts += judged
-                programs += [judged[0].ratio] if row.is_program else []
+                programs += [judged[0].ratio] if row.is_program and not options.papers else []
     show(verdicts)
     is_met = show_peak(lines)
     is_met = show_mean(programs) and is_met

@@ -113,3 +113,8 @@ def shares(*percents, paper=None):
     told = paper or {}
     return tuple(Point(str(percent), ("--budget", f"{percent}%"), told.get(str(percent), ""))
                  for percent in percents)
+
+
+YCSB_MIXES = pairs(*((f"{mix} {distribution}", f"--mix {mix} --distribution {distribution} "
+                      f"--touches {2000 if mix == 'E' else 30000}")
+                     for distribution in ("zipf", "uniform") for mix in "ABCDEF"))

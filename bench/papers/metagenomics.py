@@ -8,7 +8,7 @@ LMAT = (
     Experiment(
         "lmat", UMAP, "Reads told by k-mers", "figure 3d", "kmers",
         f"{SMALL} --reads 500", "threads",
-        points("--threads", 1, 4, 16, paper={"16": "to 1.36"}),
+        points("--threads", 1, 4, 16, paper={"16": "up to 1.36"}),
         "up to 1.36 times mmap", 1.36, ("16",),
         "Their database is LMAT's, of 480 GB and of real genomes; ours is made up, with the same "
         "kind of index, and known answers. Each k-mer of a read is a page by itself here, so that "
@@ -20,8 +20,8 @@ LMAT = (
         "one; 1.9 to 3.6 times fewer minor ones", 0, (),
         "For each read of DNA pages read from the disk, touches that waited for one (the kernel's "
         "major faults; those that Outcore's handler is asked), and the kernel's minor faults. mmap "
-        "is without advice and with MADV_RANDOM: the first waits as often, and reads 25 times as "
-        "much.",
+        "is without advice and with MADV_RANDOM: the first waits as often, and reads many times "
+        "as much.",
         shows="traffic", keys=(("pages read", "read_bytes"), ("touches that waited", "waits"),
                                ("minor faults", "minor_faults")), base_bytes=1000 * 4096),
     Experiment(
@@ -76,8 +76,8 @@ KMERS = (
         "process", 3.8, ("4",),
         "Theirs has threads where ours has processes, each with a part of the reads, as several "
         "samples would have. Outcore's processes have one buffer of the whole budget, as mmap's "
-        "have one page cache. Each page that leaves a buffer is a hole in its memory, one call a "
-        "page, and interrupts the other processor where it is mapped."),
+        "have one page cache. Each page that leaves a buffer is a hole in its memory, most often "
+        "a call by itself, and interrupts the other processor where it is mapped."),
     Experiment(
         "kmers-pinned", DI, "Reads told by k-mers: the top level pinned, and lists of pages",
         "section 4.1; UMap, section 3.1.2 and figure 4b", "kmers",
@@ -89,7 +89,8 @@ KMERS = (
         "The rate of each beside Outcore's as it is. The rivals are told as much: the top level is "
         "locked by mlock, and each page of a list gets MADV_WILLNEED. Lists cost us more than they "
         "bring where a disk answers in microseconds: they are read page by page, and a touch waits "
-        "for its batch. Beside mmap without advice see the row above.",
+        "for its batch. Beside mmap without advice: the section on two "
+        "indices, above.",
         rivals=("mmap-random",), beside=("outcore", "as it is")),
     Experiment(
         "kmers-kraken2", DI, "The same reads, told by kraken2", "section 4.1", "kmers",

@@ -30,31 +30,33 @@ HOW = {
     "DLM": (
         "programs of one thread, as theirs, each run in a process and a memory cgroup of its own "
         "with the local share of its data as budget, and with a verified answer; {machine}. Far "
-        "memory is one Redis server, which is reached by TCP on the same machine and works on the "
-        "same processors. \"outcore\" has default settings, with pages of 4 KiB; \"outcore, "
+        "memory is one Redis server, which is reached by TCP on the same machine and works on "
+        "the same processors. \"outcore\" has default settings, with pages of 4 KiB; \"outcore, "
         "64 KiB\" has pages of that size; \"plain memory\", dram, is without limit. With 100 % "
-        "some frames are kept free, so that pages still leave. More page sizes are rows of "
-        "`make bench-far`. A run that did not end in {limit} s is \"stopped\"."),
+        "some frames are kept free, so that pages still leave. More page sizes are rows of `make "
+        "bench-far`. \"paper\" is what the paper has there. A run that did not end in {limit} s "
+        "is \"stopped\"."),
     "NVMalloc": (
         "each run in processes and a memory cgroup of its own, default settings but for what is "
-        "said, and a verified answer; {machine}; checkpoints on a disk. The paper's figures are "
-        "from the slides of its talk. \"outcore, parts\" gives each process a part of the budget, "
-        "where \"outcore\" has one buffer for all; \"dram\" is without limit, with a copy of B in "
-        "each process. mmap's processes share the kernel's page cache."),
+        "said, and a verified answer; {machine}; checkpoints on a disk. The paper's figures, "
+        "\"paper\" in the tables, are from the slides of its talk. \"outcore, parts\" gives each "
+        "process a part of the budget, where \"outcore\" has one buffer for all; \"dram\" is "
+        "without limit, with a copy of B in each process. mmap's processes share the kernel's "
+        "page cache."),
     "pMAP": (
         "a grid of 128 MiB as S3D stores it (pressure, temperature, velocity, 11 species), by "
         "programs that do the same with each library (bench/rivals), on a disk in memory, cold, "
         "and with every element compared; {machine}. All processes share these processors: 8 of "
-        "them wait for each other. \"over adios POSIX\" is what the paper claims; \"ratio\" is "
-        "beside the best of all; of what is read by the same boxes write(2) is the floor that is "
-        "wanted (1.0). On the disk, and larger: `make bench-arrays`. Not here: persistent memory, "
-        "by DAX with and without MAP_SYNC, of which there is none: `pmem:PATH` and "
-        "`pmem:PATH?map_sync=off` are compared on an emulated NVDIMM, by ratios only, in [decision "
-        "0019](../internals/decisions/0019-persistent-memory.md#map_sync-off)."),
+        "them wait for each other. \"over adios POSIX\" is what the paper claims, \"paper\" its "
+        "figure; \"ratio\" is beside the best of all; of what is read by the same boxes write(2) "
+        "is the floor that is wanted (1.0). On the disk, and larger: `make bench-arrays`. Not "
+        "here: persistent memory, by DAX with and without MAP_SYNC, of which there is none: "
+        "`pmem:PATH` and `pmem:PATH?map_sync=off` are compared on an emulated NVDIMM, by ratios "
+        "only, in [decision 0019](../internals/decisions/0019-persistent-memory.md#map_sync-off)."),
 }
 
 
-def markdown_of(experiment, section, picture, profiles):
+def markdown_of(experiment, section, picture, explanation):
     yield f"## {experiment.title}"
     yield ""
     yield f"Paper, {experiment.place}: {experiment.claim}. {experiment.words}"
@@ -63,8 +65,8 @@ def markdown_of(experiment, section, picture, profiles):
         yield f"![{experiment.title}: {section.names}]({picture})"
         yield ""
     yield from table_of(experiment, section)
-    if told := explanation_of(experiment, profiles):
-        yield told
+    if explanation:
+        yield explanation
         yield ""
 
 
@@ -99,8 +101,9 @@ def page_of(paper, measured, profiles, folder):
         picture = f"{name}-{experiment.name}.png"
         if section.draw is not None:
             section.draw(folder / picture)
+        mine = [p for p in profiles if p["profile"] == experiment.name]
         yield from markdown_of(experiment, section, picture,
-                               [p for p in profiles if p["profile"] == experiment.name])
+                               explanation_of(experiment, found, mine))
 
 
 def draw_pages(runs, profiles, folder):
@@ -108,7 +111,8 @@ def draw_pages(runs, profiles, folder):
         mine = [e for e in EXPERIMENTS if e.paper == paper]
         measured = [(e, [r for r in runs if r["row"] == e.name]) for e in mine]
         measured = [(e, found) for e, found in measured
-                    if any(r["column"] == "outcore" for r in found)]
+                    if {p.label for p in e.points} <= {r["point"] for r in found
+                                                       if r["column"] == "outcore"}]
         if len(measured) < len(mine):
             print(f"bench-papers: the page of {paper} stays: not all of its rows were measured",
                   file=sys.stderr)

@@ -5,6 +5,7 @@ functions on its stack say what the work was for: the first kind of KINDS that o
 """
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -45,7 +46,7 @@ REST_OF_KERNEL, OWN, PROGRAM, OTHERS = ("the rest of the kernel", "Outcore's own
 # has threads of the same names.
 SERVERS = (("the Redis server", ("redis-server", "io_thd_", "bio_")),
            ("Ceph, its client among it", ("ceph-", "msgr-worker", "tp_osd", "bstore", "rocksdb:",
-                                          "io_context_pool")))
+                                          "io_context_pool", "ms_", "fn_", "safe_timer")))
 _FUNCTIONS_MAX = 5
 
 
@@ -102,9 +103,10 @@ def own_functions(samples, since, until, names=("outcore",)):
 
 
 def _short(name):
-    """The class and the function, of outcore::paging::Class<T>::function(Words)."""
-    name = name.replace("(anonymous namespace)::", "").partition("(")[0].partition("<")[0]
-    return "::".join(name.split(" ")[-1].split("::")[-2:]).removeprefix("outcore::")
+    """The class and the function, of result outcore::paging::Class::function<T>(Words)."""
+    name = name.replace("(anonymous namespace)::", "").replace("operator()", "operator call")
+    begin = re.search(r"(?:^|[ )])outcore::([\w:~ ]+)", name)
+    return "::".join(begin[1].strip(":").split("::")[-2:]) if begin else name
 
 
 def check():

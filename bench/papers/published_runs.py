@@ -3,24 +3,40 @@
 import kept_runs
 from experiment import GENOMES, RIVALS, STATIC
 from experiments import EXPERIMENTS
+from larger import can_grow, larger
 
 NAME = "runs.json"
 _KEPT = {"row", "point", "column", "times", "measured", "profile", "by_kind", "by_function",
          "rate", "unit", "seconds", "stopped", "device", "name", "value", "how", "asked", "is_most",
-         "is_met"}
+         "is_met", "options"}
 # What sections of tables of traffic add to the keys of their experiment.
 _KEPT_OF_TRAFFIC = {"page_bytes", "data_bytes", "processes", "faults", "major_faults"}
+_BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
+_ORDER = {name: i for i, name in enumerate(_BY_NAME)}
 
 
 def merged(path, measured):
-    """The lines of `measured`, and those kept at `path` of other rows (kept_runs.merged())."""
-    order = {experiment.name: i for i, experiment in enumerate(EXPERIMENTS)}
+    """The lines of `measured`, and those kept at `path` of other rows (kept_runs.merged()), unless
+    they are of a point that is not there any more, or has had other options."""
+    return kept_runs.merged(path, [_kept(line) for line in measured], _group_of, _rank_of)
 
-    def rank_of(line):
-        row = _row_of(line)
-        return ("profile" in line, order[row]) if row in order else None
 
-    return kept_runs.merged(path, [_kept(line) for line in measured], _group_of, rank_of)
+def options_of(line):
+    """What the run of a line is made with; None: there is no such point."""
+    experiment = _BY_NAME.get(_row_of(line))
+    if experiment is None:
+        return None
+    times = line.get("times", 1)
+    one = larger(experiment, times) if times > 1 and can_grow(experiment) else experiment
+    point = next((p for p in one.points if p.label == line["point"]), None)
+    if point is None:
+        return None
+    return " ".join([one.options, *point.options, *map("=".join, point.variables)])
+
+
+def _rank_of(line):
+    is_current = line.get("options") == options_of(line) is not None
+    return ("profile" in line, _ORDER[_row_of(line)]) if is_current else None
 
 
 def _row_of(line):
@@ -33,12 +49,12 @@ def _group_of(line):
 
 
 def _kept(line):
-    kept = set(_KEPT)
-    for experiment in EXPERIMENTS:
-        if experiment.name == _row_of(line):
-            kept |= {key for _, key in experiment.keys}
-            kept |= _KEPT_OF_TRAFFIC if experiment.shows == "traffic" else set()
-    return {key: value for key, value in line.items() if key in kept}
+    kept, experiment = set(_KEPT), _BY_NAME.get(_row_of(line))
+    if experiment is not None:
+        kept |= {key for _, key in experiment.keys}
+        kept |= _KEPT_OF_TRAFFIC if experiment.shows == "traffic" else set()
+    return {key: value for key, value in {"options": options_of(line), **line}.items()
+            if key in kept}
 
 
 def command_of(experiment):

@@ -63,7 +63,9 @@ def _rates(experiment, runs):
     has_over = any(line.over for line in lines) or not has_rivals
     rows = []
     for line in lines:
-        ratio = f"{line.ratio:.2f} x {line.rival}" if line.ratio else "all others stopped"
+        is_stopped = line.values["outcore"] == 0
+        ratio = (f"{line.ratio:.2f} x {line.rival}" if line.ratio else
+                 "stopped" if is_stopped else "all others stopped")
         rows.append((line.point, *(number(line.values.get(c)) for c in columns),
                      *((f"{line.over:.2f}" if line.over else "",) if has_over else ()),
                      *((ratio,) if has_rivals else ()),

@@ -151,7 +151,7 @@ def keep(path, lines):
 
 def measure_all(options, wanted, engines):
     """Whether every experiment could be measured."""
-    is_whole, measured, start = True, 0.0, time.monotonic()
+    is_whole, measuring, profiling = True, 0.0, 0.0
     s3d = S3dRuns(options.programs, options.folder)
     for experiment in wanted:
         runs, began = [], time.monotonic()
@@ -176,23 +176,24 @@ def measure_all(options, wanted, engines):
         keep(options.json_file, runs)  # of a row that is whole
         print_section(experiment, section_of(experiment, runs))
         took = time.monotonic() - began
-        measured += took
+        measuring += took
         if options.profile:
+            began = time.monotonic()
             try:
                 profile(options, engines, s3d, experiment, runs, see)
             except Failed as why:
                 print(f"bench-papers: {experiment.name}: without its profile: {why}",
                       file=sys.stderr)
+            profiling += time.monotonic() - began
         print(f"  {experiment.name} took {took:.0f} s", file=sys.stderr)
-    whole = time.monotonic() - start
-    profiles = f", and {(whole - measured) / 60:.1f} of profiles" if options.profile else ""
-    print(f"bench-papers: {measured / 60:.1f} minutes of measurements{profiles}", file=sys.stderr)
+    profiles = f", and {profiling / 60:.1f} of profiles" if options.profile else ""
+    print(f"bench-papers: {measuring / 60:.1f} minutes of measurements{profiles}", file=sys.stderr)
     return is_whole
 
 
 def add_options(parser):
     parser.add_argument("--profile", action="store_true",
-                        help="where the time goes of what is not met, by perf")
+                        help="where the time goes of what is behind, by perf")
     parser.add_argument("--times", type=int, default=1, metavar="N",
                         help="N times the data, the memory and the work (a power of two)")
 

@@ -81,10 +81,17 @@ def judge_rates(experiment, runs):
         over = rates["outcore"] / beside if beside else 0.0
         all_stopped = not is_over and best == 0 and rates["outcore"] > 0
         is_met = (over if is_over else ratio) >= experiment.asked or all_stopped
-        is_over_met = not is_over and rival not in ("mmap", *APART) and over >= experiment.asked
-        lines.append(Line(point.label, rates, runs[-1]["unit"], is_asked(experiment, point), is_met,
+        # mmap that did not end is slower by more than is known.
+        has_beaten = over >= experiment.asked or (beside == 0 and rates["outcore"] > 0)
+        is_over_met = not is_over and rival not in ("mmap", *APART) and has_beaten
+        lines.append(Line(point.label, rates, unit_of(runs), is_asked(experiment, point), is_met,
                           ratio, rival, over, is_over_met))
     return lines
+
+
+def unit_of(runs):
+    """Of those that were not stopped; "" if all were."""
+    return next((run["unit"] for run in runs if run["unit"]), "")
 
 
 def plain_rate(runs, key="rate"):
@@ -105,7 +112,7 @@ def judge_slower(experiment, runs):
                     curves[f"{column} {name}".strip()] = plain[key] / rate if rate else 0.0
         ours = [times for name, times in curves.items() if "," not in name]
         is_met = all(0 < times <= experiment.asked for times in ours)
-        lines.append(Line(point.label, curves, runs[-1]["unit"], is_asked(experiment, point),
+        lines.append(Line(point.label, curves, unit_of(runs), is_asked(experiment, point),
                           is_met))
     return lines
 
@@ -157,28 +164,37 @@ class Behind:
     point: str
     column: str  # "": nothing
     base: str  # that column's point
+    is_ahead: bool  # of that column, by less than is asked
 
     @property
     def other(self):
         """How what it is compared with is called."""
-        return f"{self.column}, {self.base}" if is_ours(self.column) else self.column
+        is_named = is_ours(self.column) or self.base != self.point
+        return f"{self.column}, {self.base}" if is_named and self.column else self.column
 
 
 def behind(experiment, runs):
-    """Of rates and times: what is asked and not met; and of the points of which nothing is asked
-    the one where the best rival is ahead by most."""
+    """Of rates and times: what is asked and not met, the worst first; and of the points of which
+    nothing is asked the one where the best rival is ahead by most."""
     if experiment.shows == "slower":
-        return [Behind(line.point, "dram", line.point) for line in judge_slower(experiment, runs)
-                if line.is_asked and not line.is_met]
+        return [Behind(line.point, "dram", line.point, False)
+                for line in judge_slower(experiment, runs) if line.is_asked and not line.is_met]
     if experiment.shows != "rates":
         return []
     column, base = experiment.beside
-    is_of_ours = is_ours(column) and base != ""
+    is_over = experiment.beside != ("mmap", "")
     lines = judge_rates(experiment, runs)
-    found = [Behind(line.point, *((column, base) if is_of_ours else (line.rival, line.point)))
-             for line in lines if line.is_asked and not line.is_met]
-    unasked = [line for line in lines if not line.is_asked and 0 < line.ratio < 1]
+
+    def told(line):
+        # Beside mmap it is the best rival that counts.
+        if line.is_asked and is_over:
+            return Behind(line.point, column, base or line.point, line.over >= 1)
+        return Behind(line.point, line.rival, line.point, line.ratio >= 1)
+
+    asked = [line for line in lines if line.is_asked and not line.is_met]
+    asked.sort(key=lambda line: line.over if is_over else line.ratio)
+    unasked = [line for line in lines if not line.is_asked and line.ratio < 1
+               and line.values.get(line.rival, 0) > 0]
     if unasked:
-        worst = min(unasked, key=lambda line: line.ratio)
-        found.append(Behind(worst.point, worst.rival, worst.point))
-    return found
+        asked.append(min(unasked, key=lambda line: line.ratio))
+    return [told(line) for line in asked]

@@ -113,7 +113,7 @@ class Rows(unittest.TestCase):
 def run(row, memory, rate=100.0):
     return {"row": row, "memory": memory, "rate": rate, "seconds": 1000.0 / rate, "unit": "x/s",
             "stopped": rate == 0, "data_bytes": 2**28, "budget_bytes": 2**26, "peak_bytes": 1,
-            "limit_bytes": 2, "rss_bytes": 3, "device": "loop0", "fills": 7}
+            "limit_bytes": 2, "rss_bytes": 3, "device": "loop0", "fills": 7, "is_quick": True}
 
 
 def all_runs():
@@ -128,10 +128,12 @@ class Page(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def test_every_row_of_a_database_and_of_a_model_has_its_place(self):
-        rows = [row for group in page.GROUPS for row in group.rows]
-        self.assertEqual(len(rows), len(set(rows)))
-        named = {row.name for row in page.ROWS_TO_NAME}
-        self.assertEqual(named - set(rows), set())
+        self.assertEqual(len(page.WANTED), len(set(page.WANTED)))
+        self.assertEqual({row.name for row in page.ROWS_TO_NAME} - set(page.WANTED), set())
+        done = subprocess.run([sys.executable, "-B", ROOT / "bench/doors/table.py", "--papers",
+                               "--list"], capture_output=True, text=True, check=True)
+        self.assertEqual({line.split()[0] for line in done.stdout.splitlines()},
+                         set(page.WANTED))
         self.assertEqual(len(page.GROUPS[0].rows), 12)
 
     @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot here")
@@ -140,9 +142,9 @@ class Page(unittest.TestCase):
         runs = [run(one["row"], one["memory"], rates[one["memory"]]) for one in all_runs()]
         page.draw(runs, self.folder)
         text = (self.folder / "programs.md").read_text(encoding="utf-8")
-        self.assertIn("| A zipf | 80 | 20 | 160 | 4.00 | 0.50 | 1.3 to 1.9 |  |", text)
-        self.assertIn("| prefill | 80 | 20 | 160 | 4.00 | 0.50 | 2.00 x better asked: "
-                      "**not met** |", text)
+        self.assertIn("| A zipf | 256 in 64 | 80 | 20 | 160 | 4.00 | 0.50 |  |", text)
+        self.assertIn("| prefill | 256 in 64 | 80 | 20 | 160 | 4.00 | 0.50 | 2 asked: met over "
+                      "mmap, **not** beside mmap-random |", text)
         self.assertEqual({path.name for path in self.folder.iterdir()},
                          {"programs.md", *(f"programs-{group.name}.png" for group in page.GROUPS)})
 
@@ -153,7 +155,14 @@ class Page(unittest.TestCase):
         runs = [stopped if (r["row"], r["memory"]) == ("faiss", "mmap") else r for r in runs]
         page.draw(runs, self.folder)
         text = (self.folder / "programs.md").read_text(encoding="utf-8")
-        self.assertIn("| faiss | 100 | stopped | 100 |  | 1.00 |", text)
+        self.assertIn("| faiss | 256 in 64 | 100 | stopped | 100 |  | 1.00 | 0.95 asked: met |",
+                      text)
+        runs = [{**r, "stopped": True, "rate": 0} if (r["row"], r["memory"]) ==
+                ("faiss", "outcore") else r for r in runs]
+        page.draw(runs, self.folder)
+        text = (self.folder / "programs.md").read_text(encoding="utf-8")
+        self.assertIn("| faiss | 256 in 64 | stopped | stopped | 100 |  |  | 0.95 asked: "
+                      "**not met** |", text)
 
     def test_the_page_stays_unless_all_rows_were_measured(self):
         page.draw([one for one in all_runs() if one["row"] != "faiss"], self.folder)
@@ -162,10 +171,19 @@ class Page(unittest.TestCase):
     def test_a_row_that_is_measured_again_replaces_its_runs_alone(self):
         path = self.folder / "programs.json"
         page.merged(path, all_runs())
-        kept = page.merged(path, [run("faiss", "outcore", 7.0), run("start", "outcore")])
-        self.assertEqual([r["rate"] for r in kept if r["row"] == "faiss"], [7.0])
-        self.assertEqual(len(kept), len(all_runs()) - 2)
+        again = [run("faiss", memory, 7.0) for memory in page.MEMORIES]
+        kept = page.merged(path, [*again, run("start", "outcore")])
+        self.assertEqual([r["rate"] for r in kept if r["row"] == "faiss"], [7.0] * 3)
+        self.assertEqual(len(kept), len(all_runs()))
         self.assertNotIn("fills", kept[0])
+
+    def test_a_row_of_another_size_or_with_a_memory_missing_replaces_nothing(self):
+        path = self.folder / "programs.json"
+        page.merged(path, all_runs())
+        large = [{**run("faiss", memory, 7.0), "is_quick": False} for memory in page.MEMORIES]
+        for again in (large, [run("faiss", "outcore", 7.0), run("faiss", "mmap", 7.0)]):
+            kept = page.merged(path, again)
+            self.assertEqual([r["rate"] for r in kept if r["row"] == "faiss"], [100.0] * 3)
 
 
 if __name__ == "__main__":

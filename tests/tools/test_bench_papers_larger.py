@@ -12,8 +12,8 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "papers"), str(ROOT / "bench")]
-import page  # noqa: E402
 import kept_runs  # noqa: E402
+import page  # noqa: E402
 import published_runs  # noqa: E402
 import table  # noqa: E402
 from experiments import EXPERIMENTS  # noqa: E402
@@ -122,7 +122,8 @@ class Page(unittest.TestCase):
 
     def test_only_what_pages_are_drawn_from_is_kept(self):
         self.draw({**line("sort", "outcore", 1.0, 1), "read_bytes": 1, "cgroup": "x"},
-                  {**line("lmat-faults", "outcore", 1.0, 1), "read_bytes": 2, "cgroup": "x"})
+                  {**line("lmat-faults", "outcore", 1.0, 1), "point": "for each read",
+                   "read_bytes": 2, "cgroup": "x"})
         sort, faults = self.kept()
         self.assertEqual((sort.get("read_bytes"), faults["read_bytes"]), (None, 2))
         self.assertNotIn("cgroup", faults)
@@ -142,6 +143,21 @@ class Page(unittest.TestCase):
     def test_rows_that_are_no_more_go(self):
         self.draw(line("sort", "outcore", 1.0, 1), line("no row", "outcore", 1.0, 1))
         self.assertEqual(list(self.rates()), [("sort", "outcore")])
+
+    def test_runs_with_options_that_are_no_more_go(self):
+        self.draw(line("sort", "outcore", 1.0, 1), line("bfs", "outcore", 2.0, 1),
+                  line("sort", "outcore", 3.0, 2))
+        text = (self.folder / published_runs.NAME).read_text(encoding="utf-8")
+        self.assertEqual(text.count("--size 128M --budget 64M"), 1)
+        (self.folder / published_runs.NAME).write_text(
+            text.replace("--size 128M --budget 64M", "--size 64M"), encoding="utf-8")
+        self.draw({**line("images", "outcore", 1.0, 1), "point": "5"})  # no such point, either
+        self.assertEqual([(r["row"], r["times"]) for r in self.kept()], [("sort", 2), ("bfs", 1)])
+
+    def test_a_page_is_drawn_of_all_points_or_stays(self):
+        runs = [line("sort", "outcore", 1.0, 1)]
+        page.draw_pages(runs, [], self.folder)
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_what_the_runs_kept_here_say_is_on_the_pages_kept_here(self):
         with open(ROOT / "docs/papers" / published_runs.NAME, encoding="utf-8") as lines:

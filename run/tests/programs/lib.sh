@@ -58,6 +58,15 @@ rt() {
   fi
 }
 
+needs_module() {
+  local module
+  needs_python
+  for module in "$@"; do
+    "$PYTHON" -c "import $module" 2>/dev/null ||
+      skip "the package $module of bench/doors/requirements.txt is not installed"
+  done
+}
+
 expect_taken() {
   [[ ${PLAIN-} == 1 ]] || python3 "$here/check_report.py" "$report" "$BUDGET" "$@" ||
     fail "the files were not in Outcore as they should"

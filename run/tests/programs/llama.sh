@@ -4,7 +4,8 @@
 BUDGET=10M
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-needs_python
+needs_module gguf xllamacpp
+grep -q avx2 /proc/cpuinfo || skip "the package xllamacpp needs a processor with AVX2"
 export PYTHONDONTWRITEBYTECODE=1
 doors=$here/../../../bench/doors
 
@@ -14,7 +15,8 @@ for router in even zipf; do
   "$PYTHON" "$doors/llama_model.py" "$router.gguf" 2 8 "$router" 2>model.log ||
     fail "no model: $(tail -n 3 model.log)"
   for what in prefill decode; do
-    plain=$("$PYTHON" "$doors/llama_tokens.py" "$router.gguf" memory "$what" 2>plain.log)
+    plain=$("$PYTHON" "$doors/llama_tokens.py" "$router.gguf" memory "$what" 2>plain.log) ||
+      fail "llama.cpp: $(tail -n 5 plain.log)"
     under=$(rt -- "$PYTHON" "$doors/llama_tokens.py" "$router.gguf" mmap "$what" 2>under.log) ||
       fail "llama.cpp: $(tail -n 5 under.log)"
     expect_taken "*/$router.gguf"

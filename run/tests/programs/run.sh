@@ -31,21 +31,28 @@ if [[ $PLAIN != 1 && ! -x $OUTCORE ]]; then
   exit 1
 fi
 
-# The packages of requirements.txt, once.
-install_python_packages() {
-  local stamp=$venv/requirements.txt log=$work/logs/venv.log
-  if ! cmp -s "$here/requirements.txt" "$stamp"; then
-    echo "installing Python packages: $(grep -o '^[a-z-]*' "$here/requirements.txt" | xargs)"
-    rm -rf "$venv"
-    if ! { python3 -m venv "$venv" &&
-      "$venv/bin/pip" install --quiet --only-binary :all: -r "$here/requirements.txt"; } \
-      >"$log" 2>&1; then
-      tail -n 5 "$log"
-      return 1
-    fi
-    cp "$here/requirements.txt" "$stamp"
+# install WANTED STAMP: the packages of a file of requirements, unless its copy STAMP is there.
+install() {
+  local log=$work/logs/venv.log
+  ! cmp -s "$1" "$2" || return 0
+  echo "installing Python packages: $(grep -o '^[a-z-]*' "$1" | xargs)"
+  if ! "$venv/bin/pip" install --quiet --only-binary :all: -r "$1" >"$log" 2>&1; then
+    tail -n 5 "$log"
+    return 1
   fi
+  cp "$1" "$2"
+}
+
+# The packages of requirements.txt, and then those that only ycsb and llama need.
+install_python_packages() {
+  if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
+    rm -rf "$venv"
+    python3 -m venv "$venv" || return 1
+  fi
+  install "$here/requirements.txt" "$venv/requirements.txt" || return 1
   PYTHON=$venv/bin/python
+  install "$source_dir/bench/doors/requirements.txt" "$venv/named-rows.txt" ||
+    echo "run.sh: these cannot be installed: programs that need them are skipped"
 }
 
 escape() {
