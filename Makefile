@@ -21,7 +21,7 @@ build: packages  ## the library, the command and occ, at build/bin: all that `ma
 demo:  ## sort this machine's files, search its packages, in a quarter of their size, beside mmap
 	@tools/demo.sh
 
-test:  ## checks, tests with g++, clang and sanitizers, as nobody, installed (15 minutes, the first time 25; tools/test.sh list)
+test:  ## checks, tests with g++, clang and sanitizers, as nobody, installed (20 minutes, the first time half an hour; tools/test.sh list)
 	@tools/test.sh
 
 test-qemu:  ## conformance on the distribution's own 6.1 kernel, in an emulator
@@ -30,7 +30,7 @@ test-qemu:  ## conformance on the distribution's own 6.1 kernel, in an emulator
 bench:  ## the table of figures, on a fast device and on the disk (root)
 	@tools/bench.sh
 
-bench-doors:  ## `outcore run` and Python beside mmap (root, 20 minutes; OPTIONS=--quick: 4)
+bench-doors:  ## `outcore run` and Python beside mmap (root, 20 minutes; OPTIONS=--quick: 4; OPTIONS=--papers: databases, llama.cpp)
 	@tools/bench_doors.sh $(OPTIONS)
 
 bench-tuning:  ## default settings beside the best by hand and mmap (root, an hour; OPTIONS=--rows NAME…)
