@@ -105,6 +105,7 @@ int Door::cut(Mapping& mapping, uint64_t from, uint64_t to,
     part->protection = mapping.protection;
     part->flags = mapping.flags;
     part->may_write = mapping.may_write;
+    part->is_random = mapping.is_random;
     part->file = &file;
     part->region = std::move(region);
     mappings_[part->address] = part.get();

@@ -233,7 +233,7 @@ bool map_by_kernel(const Mapping& m) {
                             ? Advice::kNormal
                             : m.region->view->advice.load();
   for (const Mapping::Lock& l : m.locks) real().mlock(m.address + l.from, l.to - l.from);
-  if (advice == Advice::kRandom) real().madvise(p, m.size_bytes, MADV_RANDOM);
+  if (m.is_random) real().madvise(p, m.size_bytes, MADV_RANDOM);
   if (advice == Advice::kSequential) real().madvise(p, m.size_bytes, MADV_SEQUENTIAL);
   return true;
 }

@@ -26,6 +26,7 @@ struct Mapping {
   int protection = 0;
   int flags = 0;
   bool may_write = false;  // the descriptor was open for writing, and the mapping is shared
+  bool is_random = false;  // by MADV_RANDOM, which the kernel gets if the mapping is its again
   TakenFile* file = nullptr;
   // Shows the bytes that the file has. Behind them the kernel's mapping is left, which raises
   // SIGBUS until the file is that long.
