@@ -28,6 +28,7 @@ struct NewMapping {
   uint64_t size_bytes = 0;
   int protection = 0, flags = 0, fd = -1;
   uint64_t offset = 0;
+  int pattern = MADV_NORMAL;  // as Mapping has it
 };
 
 class Door {

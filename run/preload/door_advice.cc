@@ -85,6 +85,11 @@ int Door::on_the_rest(const std::byte* address, uint64_t size_bytes,
 
 // As madvise on bytes [from, to) of one mapping; 0 or an errno.
 int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
+  if (advice == MADV_NORMAL || advice == MADV_RANDOM || advice == MADV_SEQUENTIAL) {
+    m.pattern = advice;
+    m.region->view->advice = advice_of(advice);
+    return 0;
+  }
   uint64_t first = 0, end = 0;
   if (!pages_of(m, from, to, &first, &end)) return 0;
   const bool is_leaving = advice == MADV_DONTNEED || advice == MADV_PAGEOUT ||
@@ -92,17 +97,6 @@ int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
   if (is_leaving && is_locked(m, from, to)) return EINVAL;
   View& view = *m.region->view;
   switch (advice) {
-    case MADV_NORMAL:
-    // Programs say so of the kernel's readahead, which goes on bringing in what nobody uses. Ours
-    // learns what is used, also where such a program scans (RocksDB: decision 0067).
-    case MADV_RANDOM:
-      m.is_random = advice == MADV_RANDOM;
-      view.advice = Advice::kNormal;
-      return 0;
-    case MADV_SEQUENTIAL:
-      m.is_random = false;
-      view.advice = Advice::kSequential;
-      return 0;
     case MADV_POPULATE_READ:
     case MADV_POPULATE_WRITE:
       if ((m.protection & (advice == MADV_POPULATE_READ ? PROT_READ : PROT_WRITE)) == 0)

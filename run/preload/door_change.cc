@@ -105,7 +105,7 @@ int Door::cut(Mapping& mapping, uint64_t from, uint64_t to,
     part->protection = mapping.protection;
     part->flags = mapping.flags;
     part->may_write = mapping.may_write;
-    part->is_random = mapping.is_random;
+    part->pattern = mapping.pattern;
     part->file = &file;
     part->region = std::move(region);
     mappings_[part->address] = part.get();
@@ -216,7 +216,8 @@ void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new
   TakenFile& file = *mapping.file;
   const bool is_fixed = (flags & MREMAP_FIXED) != 0;
   const int fd = file.fd_of(mapping);
-  NewMapping made{nullptr, new_bytes, mapping.protection, mapping.flags, fd, mapping.offset};
+  NewMapping made{nullptr, new_bytes,      mapping.protection, mapping.flags,
+                  fd,      mapping.offset, mapping.pattern};
   const auto offset = static_cast<off_t>(mapping.offset);
   void* place = MAP_FAILED;
   if (!is_fixed && Window::covers(mapping.address, mapping.size_bytes))
@@ -242,6 +243,7 @@ void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new
   real().munmap(old_address, old_bytes);
   std::string why;
   if (!put_region(file, made, &why)) {
+    real().madvise(place, new_bytes, made.pattern);
     not_taken_.add(file.path, new_bytes, why);
     if (!file.mappings.empty())
       hand_back_locked(file, "another mapping of it stays with the kernel");

@@ -229,12 +229,8 @@ bool map_by_kernel(const Mapping& m) {
   void* p = real().mmap(m.address, m.size_bytes, m.protection, flags, m.file->fd_of(m),
                         static_cast<off_t>(m.offset));
   if (p == MAP_FAILED) return false;
-  const Advice advice = m.region == nullptr || m.region->view == nullptr
-                            ? Advice::kNormal
-                            : m.region->view->advice.load();
   for (const Mapping::Lock& l : m.locks) real().mlock(m.address + l.from, l.to - l.from);
-  if (m.is_random) real().madvise(p, m.size_bytes, MADV_RANDOM);
-  if (advice == Advice::kSequential) real().madvise(p, m.size_bytes, MADV_SEQUENTIAL);
+  if (m.pattern != MADV_NORMAL) real().madvise(p, m.size_bytes, m.pattern);
   return true;
 }
 

@@ -177,10 +177,10 @@ void Door::revive_file(TakenFile& file) {
     map_inherited(file);
     return;
   }
-  std::vector<std::pair<NewMapping, Advice>> made;
+  std::vector<NewMapping> made;
   for (const auto& [address, m] : file.mappings)
-    made.push_back({{address, m->size_bytes, m->protection, m->flags, file.fd_of(*m), m->offset},
-                    m->region->view->advice.load()});
+    made.push_back(
+        {address, m->size_bytes, m->protection, m->flags, file.fd_of(*m), m->offset, m->pattern});
   // Other threads that touch it meanwhile wait for this lock.
   runtime::Inheritance::lock();
   map_inherited(file);
@@ -188,8 +188,7 @@ void Door::revive_file(TakenFile& file) {
     std::thread([&] {  // because this may be a signal handler on a small stack
       const Inside inside;
       try {
-        for (const auto& [mapping, advice] : made)
-          if (take_locked(mapping)) mappings_[mapping.address]->region->view->advice = advice;
+        for (const NewMapping& mapping : made) take_locked(mapping);
       } catch (const std::bad_alloc&) {  // the rest are the kernel's
       }
     })

@@ -261,6 +261,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   MapOptions options;
   options.access = is_writable_shared(made) ? Access::kReadWrite : Access::kReadOnly;
   options.offset = made.offset;
+  options.advice = advice_of(made.pattern);
   options.size_bytes = std::min(round_up(there, kSystemPage), size_bytes);
   if (const Delivery chosen = delivery_for(file, made); chosen != Delivery::kAuto)
     options.delivery = chosen;
@@ -275,6 +276,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
     // The kernel's mapping may be gone in part.
     real().mmap(made.address, size_bytes, made.protection, (made.flags & ~MAP_POPULATE) | MAP_FIXED,
                 made.fd, static_cast<off_t>(made.offset));
+    real().madvise(made.address, size_bytes, made.pattern);
     return false;
   }
   auto mapping = std::make_unique<Mapping>();
@@ -283,6 +285,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   mapping->offset = made.offset;
   mapping->protection = made.protection;
   mapping->flags = made.flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE);
+  mapping->pattern = made.pattern;
   mapping->may_write = (made.flags & MAP_TYPE) != MAP_PRIVATE &&
                        (::fcntl(made.fd, F_GETFL, 0L) & O_ACCMODE) == O_RDWR;
   mapping->file = &file;

@@ -2,6 +2,8 @@
 // the program made it. Plain data, guarded by the door's lock except for atomics.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +21,13 @@ namespace outcore::preload {
 
 struct TakenFile;
 
+// What a pattern of touches is for Outcore. Programs say RANDOM of the kernel's readahead, which
+// brings in neighbours whatever becomes of them; Outcore's own learns what is used, also where such
+// a program scans (RocksDB: decision 0067).
+inline Advice advice_of(int pattern) {
+  return pattern == MADV_SEQUENTIAL ? Advice::kSequential : Advice::kNormal;
+}
+
 struct Mapping {
   std::byte* address = nullptr;
   uint64_t size_bytes = 0;  // as the program asked, in whole system pages; may reach past the end
@@ -26,7 +35,9 @@ struct Mapping {
   int protection = 0;
   int flags = 0;
   bool may_write = false;  // the descriptor was open for writing, and the mapping is shared
-  bool is_random = false;  // by MADV_RANDOM, which the kernel gets if the mapping is its again
+  // MADV_NORMAL, RANDOM or SEQUENTIAL, as the program said last of any part; the kernel gets it if
+  // the mapping goes back to it.
+  int pattern = MADV_NORMAL;
   TakenFile* file = nullptr;
   // Shows the bytes that the file has. Behind them the kernel's mapping is left, which raises
   // SIGBUS until the file is that long.
