@@ -47,7 +47,7 @@ def most_of(profile):
 def differences(ours, other, scale, unit):
     """A sentence: what ours takes more than the other; "" where it takes no more. REQUIRES: both
     ended."""
-    kinds = {*ours["by_kind"], *other["by_kind"]}
+    kinds = sorted({*ours["by_kind"], *other["by_kind"]})  # so that ties have an order
     more = {kind: (per_work(ours, kind) - per_work(other, kind)) * scale for kind in kinds}
     waits = max(more.pop(_IDLE, 0.0), 0.0)
     total = sum(more.values())
