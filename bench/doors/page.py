@@ -12,6 +12,7 @@ from dataclasses import dataclass
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import gnuplot  # noqa: E402
 import kept_runs  # noqa: E402
+import page_tables  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from row import MIB, has_finished, median_seconds, runs_of  # noqa: E402
 from rows import ROWS, ROWS_TO_NAME, YCSB_DATABASES  # noqa: E402
@@ -73,12 +74,6 @@ def rate_of(runs, memory):
     return work / median_seconds(runs, memory)
 
 
-def number(value):
-    if value == 0:
-        return "stopped"
-    return f"{value / 1e3:.3g} k" if value >= 1e3 else f"{value:.3g}"
-
-
 def short(row):
     """What the row is called within its group."""
     for database in YCSB_DATABASES:
@@ -119,7 +114,7 @@ def section_of(group, found, folder):
         best = max(rates["mmap"], rates["mmap-random"]) or max(rates.values()) or 1.0
         bars[short(row)] = {memory: rate / best for memory, rate in rates.items()}
         sizes = f"{runs[0]['data_bytes'] // MIB} in {runs[0]['budget_bytes'] // MIB}"
-        table.append((short(row), sizes, *(number(rate) for rate in rates.values()),
+        table.append((short(row), sizes, *(page_tables.number(rate) for rate in rates.values()),
                       ratio_of(rates, ["mmap"]), ratio_of(rates, MEMORIES[1:]),
                       asked_of(row, rates)))
     gnuplot.draw_bars(folder / picture, group.title, "", "rate / the better mmap's", bars)
@@ -127,9 +122,7 @@ def section_of(group, found, folder):
     units = " or ".join(dict.fromkeys(found[row][0]["unit"] for row in group.rows))
     return [f"## {group.title}", "", group.words, "",
             f"![{group.title}: {', '.join(MEMORIES)}, over the better mmap]({picture})", "",
-            f"{units}:", "", f"| {' | '.join(head)} |".replace("|  |", "| |"),
-            "| --- |" + " ---: |" * (len(head) - 2) + " --- |",
-            *(f"| {' | '.join(cells)} |" for cells in table), ""]
+            f"{units}:", "", *page_tables.table(head, table)]
 
 
 def draw(runs, folder):

@@ -10,6 +10,7 @@ import sys
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import kept_runs  # noqa: E402
+import page_tables  # noqa: E402
 import published_runs  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from experiment import DISK, FAR  # noqa: E402
@@ -73,11 +74,7 @@ def markdown_of(experiment, section, picture, explanation):
 def table_of(experiment, section):
     yield f"{section.caption}, `{command_of(experiment)}`:"
     yield ""
-    yield f"| {' | '.join(section.head)} |".replace("|  |", "| |")
-    yield "| --- |" + " ---: |" * (len(section.head) - 2) + " --- |"
-    for row in section.rows:
-        yield f"| {' | '.join(row)} |"
-    yield ""
+    yield from page_tables.table(section.head, section.rows)
 
 
 def times_of(runs):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import gnuplot
+from page_tables import number
 from verdict import (MEMORY, columns_of, judge_rates, judge_slower, judge_spread, judge_traffic,
                      plain_rate)
 
@@ -19,17 +20,6 @@ class Section:
 
 def section_of(experiment, runs):
     return KINDS[experiment.shows](experiment, runs)
-
-
-def number(value):
-    if value is None:
-        return "-"
-    if value == 0:
-        return "stopped"
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value:.3g}"
 
 
 def times(value):
