@@ -24,7 +24,7 @@ function(outcore_product name)
   target_compile_definitions(outcore_${name}_objects PRIVATE OUTCORE_VERSION="${PROJECT_VERSION}")
   # Precompiled, they save a third of the time of a build; ccache cannot share such objects between
   # builds, and the library's are shared with the wheel's unless they are sanitized.
-  if(OUTCORE_SANITIZE)
+  if(OUTCORE_SANITIZE AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
     if(name STREQUAL core)
       target_precompile_headers(outcore_core_objects PRIVATE ${OUTCORE_STANDARD_HEADERS})
     else()
