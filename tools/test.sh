@@ -110,7 +110,8 @@ build_for_users() { # what users have, and the tests of these stages
 
 stage_gcc() {
   build_for_users &&
-    OUTCORE_TEST_SHARE=2 run_tests gcc build --label "$without_sanitizers" --without "$elsewhere"
+    OUTCORE_TEST_SHARE=2 run_tests gcc build --label "$without_sanitizers" \
+      --without "$elsewhere" --jobs $((tests_at_once + 1)) # those of Ceph wait for it
 }
 
 stage_all() {
