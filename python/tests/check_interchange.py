@@ -136,7 +136,7 @@ def test_what_numpy_writes(tmp_path):
 
 
 def test_more_than_a_piece(tmp_path):
-    wide = np.random.default_rng(1).random((300, 70000))  # 160 MiB
+    wide = np.random.default_rng(1).random((150, 70000))  # 80 MiB: more than one piece
     np.save(tmp_path / "wide.npy", wide)
     run("import", tmp_path / "wide.npy", "--to", tmp_path / "run.oca")
     for ending in ".npy", ".npz", ".h5", ".nc", ".zarr":
