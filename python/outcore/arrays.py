@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import operator
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
@@ -17,6 +18,17 @@ from .runtime import Runtime
 from .stored_array import StoredArray, bytes_of
 
 _MODES = {"r": "r", "w": "w", "a": "a", "r+": "a"}
+
+
+def _lengths(what: str, given: Any) -> list[int]:
+    """A shape, or tiles."""
+    try:
+        found = [operator.index(given)]
+    except TypeError:
+        found = [operator.index(n) for n in given]
+    if any(not 0 <= n < 1 << 63 for n in found):
+        raise ValueError(f"{what} {tuple(found)}: lengths are 0 or more, below 2^63")
+    return found
 
 
 class Arrays(MutableMapping[str, Any]):
@@ -46,7 +58,9 @@ class Arrays(MutableMapping[str, Any]):
             raise ValueError(f"mode {mode!r}: write r, w or a")
         if comm is not None and processes is not None:
             raise TypeError("give a communicator, or the number of processes")
-        rank, size = 0, processes or 1
+        rank, size = 0, 1 if processes is None else operator.index(processes)
+        if size < 1:
+            raise ValueError(f"processes = {size}: write how many there are, 1 or more")
         any_failed: Callable[[bool], bool] | None = None
         if comm is not None:
             rank, size = comm.Get_rank(), comm.Get_size()
@@ -108,8 +122,8 @@ class Arrays(MutableMapping[str, Any]):
                                      values.flags.f_contiguous and not values.flags.c_contiguous)
         kind, dtype, noted = stored_types.kept(values.dtype)
         values = np.asarray(values, dtype, order="F" if is_column else "C")
-        self._core.store_whole(name, kind, values.shape, bytes_of(values), is_column, list(tiles),
-                               compress or "")
+        self._core.store_whole(name, kind, values.shape, bytes_of(values), is_column,
+                               _lengths("tiles", tiles), compress or "")
         if noted or self._core.attribute(name, stored_types.NOTE):
             self._core.set_attribute(name, stored_types.NOTE, noted)
 
@@ -121,8 +135,8 @@ class Arrays(MutableMapping[str, Any]):
         for ``store``."""
         check_text("the name of an array", name)
         kind, _, noted = stored_types.kept(np.dtype(dtype))
-        dims = [int(shape)] if isinstance(shape, (int, np.integer)) else [int(n) for n in shape]
-        self._core.alloc(name, kind, dims, order == "F", list(tiles), compress or "", may_replace)
+        self._core.alloc(name, kind, _lengths("shape", shape), order == "F",
+                         _lengths("tiles", tiles), compress or "", may_replace)
         if noted:
             self._core.set_attribute(name, stored_types.NOTE, noted)
         return StoredArray(self._container, name)

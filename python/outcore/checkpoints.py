@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _core
 from .array import Array
+from .attributes import check_text
 from .view import View
 
 
@@ -83,6 +84,8 @@ def checkpoint(name: str, parts: Mapping[str, Any] | Iterable[Array[Any]] | Arra
     """
     if (quiesce is None) != (resume is None):
         raise TypeError("checkpoint: give both quiesce and resume, or neither")
+    check_text("the name of a checkpoint", name)
+    check_text("the comment of a checkpoint", comment)
     url = None if pool is None else pool_url(pool)
     named = parts.items() if isinstance(parts, Mapping) else \
         [("", part) for part in ([parts] if isinstance(parts, Array) else list(parts))]
@@ -91,6 +94,7 @@ def checkpoint(name: str, parts: Mapping[str, Any] | Iterable[Array[Any]] | Arra
     home = url or next(iter(homes.values()), None)
     all_parts: list[tuple[str, Any]] = []
     for key, part in named:
+        check_text("the name of a part", key)
         if isinstance(part, View):
             raise TypeError(f"checkpoint: {key or 'a part'} is a view: give its array")
         if not isinstance(part, Array):

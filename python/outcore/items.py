@@ -107,6 +107,8 @@ def chunks(elements: Elements, chunk: int | str | None, axis: int | None) -> Ite
     if isinstance(chunk, str):
         block_bytes = parse_bytes(chunk)
     elif chunk is not None:
+        if chunk < 1:
+            raise ValueError(f"a chunk of {chunk} rows: write 1 or more, or text as '8MiB'")
         block_bytes = max(1, chunk * max(view.nbytes // max(len(view), 1), 1))
     part: Any = None
     try:

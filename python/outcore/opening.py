@@ -167,10 +167,11 @@ def _create(location: Location, mode: Mode, layout: Layout) -> None:
                               "say 'w' to empty it", location.path or location.url)
     if location.scheme != "file" or location.path is None:
         return
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    flags |= os.O_EXCL if mode.must_create else os.O_TRUNC if mode.truncates else 0
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if mode.must_create else 0)
     descriptor = _open_file(location.path, flags)
     try:
+        if mode.truncates:
+            os.ftruncate(descriptor, 0)
         written = 0
         while written < len(layout.header):
             written += os.write(descriptor, layout.header[written:])
@@ -190,6 +191,33 @@ def _open_file(path: str, flags: int) -> int:
         remedy = remedies.get(number)
         text = os.strerror(number) + (f": {remedy}" if remedy else "")
         raise OSError(number, text, path) from None
+
+
+def _check_before_emptying(plan: Plan, pager: Pager) -> None:
+    """Raises what mapping would, while what is to be emptied is still there."""
+    path = plan.location.path
+    if plan.location.scheme != "file" or path is None or \
+            registry.is_open(plan.location.identity()):
+        return
+    descriptor = _open_file(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        size, end = os.fstat(descriptor).st_size, plan.layout.end
+        if size == 0:
+            return
+        asked = plan.map_options
+        reserve = max(asked["reserve_bytes"], asked["size_bytes"], size)
+        pager.map(plan.location, asked | {"offset": 0, "size_bytes": 0, "reserve_bytes": reserve,
+                                          "may_create": False},
+                  (plan.options["budget"], plan.options["policy"])).unmap()
+        if end > size:
+            os.ftruncate(descriptor, end)
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        raise OSError(errno.EFBIG, f"{os.strerror(errno.EFBIG)}: its filesystem takes no file of "
+                      f"{end:,} bytes: ask for less", path) from None
+    finally:
+        os.close(descriptor)
 
 
 def _empty_store(pager: Pager, location: Location) -> None:
@@ -287,6 +315,8 @@ def reference_to(plan: Plan, shape: tuple[int, ...], buffer: str | None) -> tupl
 
 def map_plan(plan: Plan, pager: Pager) -> _core.Region:
     """Makes or empties what is to be, and maps it."""
+    if plan.mode.truncates and plan.is_there:
+        _check_before_emptying(plan, pager)
     if plan.is_created:
         _create(plan.location, plan.mode, plan.layout)
     if plan.mode.truncates and plan.location.scheme != "file" and plan.is_there:

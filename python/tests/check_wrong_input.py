@@ -24,6 +24,22 @@ import outcore
     (lambda: outcore.Runtime(budget=object()), TypeError, "is no size"),
     (lambda: outcore.Runtime(wait_max="soon"), ValueError, "is no time"),
     (lambda: outcore.open("far://localhost:1"), ValueError, "is new each time"),
+    (lambda: outcore.open("a.npy", "w", 1 << 45, "f8"), ValueError, "64 TiB of addresses"),
+    (lambda: outcore.open("a.npy", "w", 3, "f8", page="3k"), ValueError, "a power of two"),
+    (lambda: outcore.open("a.npy", "w", 3, "f8", delivery="x"), ValueError, "'x'"),
+    (lambda: outcore.Arrays("x.oca", "w", processes=0), ValueError, "1 or more"),
+    (lambda: outcore.Arrays("x.oca", "w", processes=-1), ValueError, "1 or more"),
+    (lambda: outcore.Arrays("x.oca", "w", processes=1.5), TypeError, "as an integer"),
+    (lambda: outcore.Arrays("x.oca", "w").alloc("u", -1), ValueError, "lengths are 0 or more"),
+    (lambda: outcore.Arrays("x.oca", "w").alloc("u", (1.5,)), TypeError, "as an integer"),
+    (lambda: outcore.Arrays("x.oca", "w").alloc("u", (3, 3), tiles=(-1, 3)), ValueError,
+     "lengths are 0 or more"),
+    (lambda: outcore.Arrays("x.oca", "w").store("u", np.zeros(3), tiles=(1 << 64,)), ValueError,
+     "lengths are 0 or more"),
+    (lambda: outcore.checkpoint(5, {"a": np.zeros(3)}, pool="p"), TypeError, "is text, not 5"),
+    (lambda: outcore.checkpoint("c", {5: np.zeros(3)}, pool="p"), TypeError, "is text, not 5"),
+    (lambda: list(outcore.zeros(9).iter_chunks(0)), ValueError, "1 or more"),
+    (lambda: list(outcore.zeros(9).iter_chunks(-1)), ValueError, "1 or more"),
 ])
 def test_wrong_input_is_told_in_one_line(call, kind, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
