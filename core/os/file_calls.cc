@@ -1,6 +1,8 @@
 #include "core/os/file_calls.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/assert.h"
@@ -8,6 +10,17 @@
 #include "core/os/wait.h"
 
 namespace outcore::os {
+namespace {
+
+// Whether the file may be made so large: else the kernel would end the process by SIGXFSZ.
+bool may_have_size(int fd, uint64_t size_bytes) {
+  struct rlimit most {};
+  struct stat about {};
+  if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || size_bytes <= most.rlim_cur) return true;
+  return ::fstat(fd, &about) == 0 && size_bytes <= static_cast<uint64_t>(about.st_size);
+}
+
+}  // namespace
 
 int read_all(int fd, uint64_t offset, std::span<std::byte> into) {
   OC_ASSERT(fd >= 0);
@@ -36,10 +49,12 @@ int write_all(int fd, uint64_t offset, std::span<const std::byte> from) {
 }
 
 int set_size(int fd, uint64_t size_bytes) {
+  if (!may_have_size(fd, size_bytes)) return -EFBIG;
   return repeat([&] { return ::ftruncate(fd, static_cast<off_t>(size_bytes)); });
 }
 
 int allocate_space(int fd, uint64_t offset, uint64_t size_bytes) {
+  if (!may_have_size(fd, offset + size_bytes)) return -EFBIG;
   const int error = repeat([&] {
     return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
   });

@@ -23,8 +23,10 @@ auto repeat(const Call& call) -> decltype(call()) {
 // -EIO: the file ends before.
 int read_all(int fd, uint64_t offset, std::span<std::byte> into);
 int write_all(int fd, uint64_t offset, std::span<const std::byte> from);
+// -EFBIG: larger than the process may make files (RLIMIT_FSIZE), or than the filesystem takes.
 int set_size(int fd, uint64_t size_bytes);
-// Gives the range space, and the file at least that size. -ENOTSUP: the filesystem cannot.
+// Gives the range space, and the file at least that size. -EFBIG: as set_size. -ENOTSUP: the
+// filesystem cannot.
 int allocate_space(int fd, uint64_t offset, uint64_t size_bytes);
 // The range reads zero and takes no space. -EOPNOTSUPP: the filesystem cannot.
 int punch_hole(int fd, uint64_t offset, uint64_t size_bytes);

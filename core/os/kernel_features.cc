@@ -14,6 +14,7 @@
 
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
+#include "core/os/file_calls.h"
 #include "core/os/own_ring.h"
 #include "core/os/uapi.h"
 #include "core/os/userfaultfd.h"
@@ -39,7 +40,7 @@ class Trial {
   Trial(bool is_shared, uint64_t features, uint64_t mode)
       : memfd_(is_shared ? ::memfd_create("outcore-probe", MFD_CLOEXEC) : -1),
         uffd_(open_quietly(features)) {
-    if (is_shared && (memfd_.get() < 0 || ::ftruncate(memfd_.get(), kPages * kPage) != 0)) return;
+    if (is_shared && (memfd_.get() < 0 || set_size(memfd_.get(), kPages * kPage) != 0)) return;
     const int flags = is_shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     void* p = ::mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, flags, memfd_.get(), 0);
     if (p == MAP_FAILED) return;
@@ -156,7 +157,7 @@ bool can_move() {
 bool can_advise_in_batches() {
   const Descriptor self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   const Descriptor memfd(::memfd_create("outcore-probe", MFD_CLOEXEC));
-  if (self.get() < 0 || memfd.get() < 0 || ::ftruncate(memfd.get(), 3 * kPage) != 0) return false;
+  if (self.get() < 0 || memfd.get() < 0 || set_size(memfd.get(), 3 * kPage) != 0) return false;
   void* p = ::mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, memfd.get(), 0);
   if (p == MAP_FAILED) return false;
   const iovec ranges[2] = {{p, kPage}, {static_cast<char*>(p) + 2 * kPage, kPage}};

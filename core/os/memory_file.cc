@@ -22,7 +22,11 @@ Result<int> make_memory_file(uint64_t size_bytes, const char* name, bool is_seal
     return fd >= 0 ? fd : -errno;
   });
   if (memfd < 0)
-    return base::system_error(memfd, "make frames", "raise the limit of open files (ulimit -n)");
+    return base::system_error(memfd, "make frames",
+                              memfd == -EMFILE ? "raise the limit of open files (ulimit -n)"
+                              : memfd == -EPERM || memfd == -ENOSYS
+                                  ? "allow memfd_create in the sandbox's system calls"
+                                  : "");
   if (const int error = set_size(memfd, size_bytes); error != 0) {
     ParentsDescriptors::close(memfd);
     return base::system_error(error, "size frames to " + base::format_bytes(size_bytes),

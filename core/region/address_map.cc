@@ -12,11 +12,6 @@ AddressMap& AddressMap::instance() {
   return *map;
 }
 
-AddressMap::AddressMap() {
-  const Status allocated = entry_.allocate(kViewsMax);
-  OC_CHECK(allocated.ok());
-}
-
 uint64_t AddressMap::position_of(const std::byte* address) const {
   uint64_t low = 0, high = count_.load(std::memory_order_acquire);
   while (low < high) {
@@ -32,6 +27,8 @@ uint64_t AddressMap::position_of(const std::byte* address) const {
 Status AddressMap::add(View* view) {
   const os::SignalBlock block;
   const os::Locked locked(writers_);
+  if (entry_.count() == 0)  // the first view: there may be no addresses left for the table
+    if (Status s = entry_.allocate(kViewsMax); !s) return s;
   const uint64_t count = count_.load(std::memory_order_relaxed);
   if (count == kViewsMax) return Error{ENOMEM, "map: a process can have at most 1048576 regions"};
   OC_CHECK(count < kViewsMax);

@@ -26,7 +26,8 @@ class AddressMap {
 
   static AddressMap& instance();
 
-  // REQUIRES: the range overlaps no other (asserted). Errors: ENOMEM (more than kViewsMax).
+  // REQUIRES: the range overlaps no other (asserted). Errors: ENOMEM (more than kViewsMax, or no
+  // addresses for the table, which the first view makes).
   Status add(View* view);
   // Removes the view. Afterwards no fault finds it; waits until no thread holds it, and calls
   // `while_held` again and again meanwhile: it releases what only queues hold.
@@ -67,7 +68,7 @@ class AddressMap {
     std::atomic<const std::byte*> end;
     std::atomic<View*> view;
   };
-  AddressMap();
+  AddressMap() = default;
   void set_entry(uint64_t position, View* view);
   void move(uint64_t from, uint64_t to) {
     entry_[to].start.store(entry_[from].start.load(std::memory_order_relaxed),

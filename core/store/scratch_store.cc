@@ -108,7 +108,9 @@ Status ScratchStore::reserve_first(uint64_t size_bytes) {
                                 folder_ + " (" + base::format_bytes(free_bytes(file_.fd())) +
                                 " free)";
   return base::system_error(error, attempted,
-                            "name a folder with more space (scratch_dir, or TMPDIR)");
+                            error == -EFBIG
+                                ? "lift the file size limit (ulimit -f), or ask for less"
+                                : "name a folder with more space (scratch_dir, or TMPDIR)");
 }
 
 std::string ScratchStore::remark() const {

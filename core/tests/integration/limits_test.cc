@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -208,6 +209,65 @@ TEST_P(LimitsOf, AThreadThatIsCancelledFinishesItsFaultsAndCalls) {
   count_up(region, data_bytes());
   ASSERT_TRUE(region.unmap().ok());
   expect_counts(path, touched + 1);
+}
+
+uint64_t address_space_bytes() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * 4096;
+}
+
+// Tables, frames and the region need addresses: whichever finds none first, the call says so.
+TEST(Limits, FewAddressesAreAnErrorAndNeverTheEnd) {
+  if (OUTCORE_TEST_IS_SANITIZED) GTEST_SKIP() << "a sanitizer needs all addresses";
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
+  const Folder folder;
+  write_file(folder / "a", Bytes(kMiB));
+  const Ending ending = in_child([&] {
+    bool is_mapped = false;
+    for (uint64_t more = kMiB / 2; !is_mapped && more < 4096 * kMiB; more += more / 4) {
+      const rlimit most{address_space_bytes() + more, RLIM_INFINITY};
+      if (::setrlimit(RLIMIT_AS, &most) != 0) return 2;
+      Result<Runtime> runtime = Runtime::start(options_with(kMiB));
+      if (!runtime) continue;
+      const Result<Region> region = runtime.value().map(folder / "a");
+      if (!region && region.code() != ENOMEM) return 3;
+      is_mapped = region.ok() && region.value().data()[5000] == std::byte{0};
+    }
+    return is_mapped ? 0 : 4;
+  });
+  EXPECT_TRUE(ending.has_exited(0)) << ending;
+}
+
+// The kernel ends whoever makes a file larger than it may be, also one in memory (SIGXFSZ).
+TEST(Limits, OnTheSizeOfFilesAreAnErrorAndNoSignal) {
+  OUTCORE_NEEDS_THREADS_IN_CHILD();
+  const Folder folder;
+  write_file(folder / "a", Bytes(kMiB));
+  for (const rlim_t most : {rlim_t{4096}, rlim_t{64 * 1024}}) {
+    const Ending ending = in_child([&] {
+      const rlimit limit{most, most};
+      if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+      Result<Runtime> runtime = Runtime::start(options_with(kMiB));
+      if (!runtime) return 3;
+      MapOptions shared;
+      shared.delivery = Delivery::kMprotect;  // whose frames are a file in memory
+      const Result<Region> in_memory = runtime.value().map(folder / "a", shared);
+      if (in_memory.code() != EFBIG) return 4;
+      MapOptions longer;
+      longer.access = Access::kReadWrite;
+      longer.may_create = true;
+      longer.size_bytes = 2 * kMiB;
+      if (runtime.value().map(folder / "a", longer).code() != EFBIG) return 5;
+      const Result<Region> scratch = runtime.value().map("scratch:", longer);
+      if (scratch.code() != EFBIG) return 6;
+      if (scratch.message().find("ulimit -f") == std::string::npos) return 8;
+      const Result<Region> region = runtime.value().map(folder / "a");
+      return region && region.value().data()[5000] == std::byte{0} ? 0 : 7;
+    });
+    EXPECT_TRUE(ending.has_exited(0)) << ending;
+  }
+  EXPECT_EQ(read_file(folder / "a").size(), kMiB);
 }
 
 // A store of the program may return any size.
