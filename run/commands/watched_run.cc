@@ -227,7 +227,7 @@ Result<std::optional<int>> WatchedRun::start() {
   LastRecord last(program);
   const int status = stay(program, exported.get(), &last);
   // What it told is over, in a file, too; to stop the server would take a second.
-  if (exported != nullptr) static_cast<void>(exported->refresh());
+  if (exported != nullptr) exported->refresh_or_tell();
   static_cast<void>(exported.release());
   if (!records_.empty()) {
     try {
@@ -251,7 +251,7 @@ int WatchedRun::stay(int program, MetricsExport* exported, LastRecord* last) con
     const int got = ::sigtimedwait(&all, &signal, is_waiting ? &kUntilSeen : &kRefresh);
     if (got < 0) {
       if (page_) last->look();
-      if (exported != nullptr) static_cast<void>(exported->refresh());
+      if (exported != nullptr) exported->refresh_or_tell();
       continue;
     }
     if (got != SIGCHLD) {

@@ -250,8 +250,7 @@ int run(const Words& words) {
   if (!started) return report(started.error());
   std::fprintf(stderr, "outcore: metrics at %s\n", started.value()->place().c_str());
   while (!is_interrupted()) {
-    // A disk that is full now may not be so later.
-    if (Status s = started.value()->refresh(); !s) report(Error{s.code(), s.message()});
+    started.value()->refresh_or_tell();
     for (double left_s = words.interval_s; left_s > 0 && !is_interrupted(); left_s -= 0.1)
       ::usleep(100'000);
   }
@@ -306,6 +305,13 @@ Result<std::unique_ptr<MetricsExport>> MetricsExport::start(const std::string& w
 Status MetricsExport::refresh() {
   if (server_ != nullptr) return {};
   return write_whole(place_, metrics_text(filter_, MetricsFormat::kPrometheus), "metrics");
+}
+
+// A disk that is full now may not be so later.
+void MetricsExport::refresh_or_tell() {
+  const Status refreshed = refresh();
+  if (!refreshed && !has_failed_) report(Error{refreshed.code(), refreshed.message()});
+  has_failed_ = !refreshed;
 }
 
 void add_export(CommandSyntax& outcore) {

@@ -36,12 +36,16 @@ class MetricsExport {
   const std::string& place() const { return place_; }
   // Of a path: writes it. Of a port nothing: whoever wants metrics asks.
   Status refresh();
+  // The same while a program runs: a file that cannot be written is told on standard error, once
+  // until it can be again.
+  void refresh_or_tell();
 
  private:
   struct Server;
   MetricsExport() = default;
   std::string place_;
   ProcessFilter filter_;
+  bool has_failed_ = false;         // the last time, and it was told
   std::unique_ptr<Server> server_;  // nullptr: a path
 };
 

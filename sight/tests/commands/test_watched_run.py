@@ -5,6 +5,7 @@ import pathlib
 import pty
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -348,6 +349,14 @@ class Metrics(programs.SightTest, test_export.Format):
         self.end(program)
         self.assertEqual(program.returncode, 0)
         self.assertEqual(os.listdir(self.folder), ["m.prom"])
+
+    def test_a_file_that_cannot_be_written_any_more_is_told_once(self):
+        (self.folder / "there").mkdir()
+        program = self.start_scan("--metrics", "there/m.prom")
+        shutil.rmtree(self.folder / "there")
+        told = program.stderr.readline() + program.communicate(timeout=programs.WAIT_S)[1]
+        self.assertEqual(told.count(b"write metrics to there/m.prom"), 1, told)
+        self.assertEqual(program.returncode, 0)
 
     def test_a_port_serves_while_the_program_runs(self):
         words = [word for word in self.words_of_scan("--metrics", "0", status=3) if word != "-q"]
