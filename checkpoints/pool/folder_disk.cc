@@ -58,8 +58,9 @@ Status FolderDisk::open_folder(const std::string& path, bool may_create) {
       if (const int error = os::sync_folder_of(path_); error != 0)
         return base::system_error(error, "make the folder " + path_ + " durable");
     } else if (errno != EEXIST) {
-      return base::system_error(errno, "make the folder " + path_,
-                                "make the folders above it first");
+      return base::system_error(
+          errno, "make the folder " + path_,
+          errno == ENOENT ? "make the folders above it first" : "name one where you may write");
     }
   }
   folder_fd_ = os::above_standard(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

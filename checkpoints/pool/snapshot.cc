@@ -76,7 +76,10 @@ Result<std::shared_ptr<Snapshot>> Snapshot::open(std::shared_ptr<Disk> disk,
       os::yield();
       continue;
     } else if (error != 0) {
-      return base::system_error(error, attempted(*disk, at) + ": hold it");
+      return base::system_error(error, attempted(*disk, at) + ": hold it in its file of readers",
+                                error == -ENOENT ? "copy that file, too; or open the pool once to "
+                                                   "write, which makes it"
+                                                 : "");
     }
     snapshot->held_ = wanted->commit;
     snapshot->is_holding_ = true;

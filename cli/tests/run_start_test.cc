@@ -56,10 +56,23 @@ TEST_F(RunStart, APoolOfCheckpointsThatCannotBeHadIsRefused) {
   std::ofstream(path("file")) << "text";
   expect_refusal("--checkpoint 1s --checkpoint-pool versioned:missing/pool", 1,
                  "make the folders above it first");
+  expect_refusal("--checkpoint 1s --checkpoint-pool versioned:/sys/pool", 1,
+                 "name one where you may write");
   expect_refusal("--checkpoint 1s --checkpoint-pool versioned:file", 1, "it is a file");
   expect_refusal("--checkpoint 1s --checkpoint-pool file", 1, "it is a file");
   EXPECT_EQ(run("run -q --checkpoint 1s --checkpoint-pool " + path("pool") + " -- true").status, 0);
   EXPECT_EQ(run("checkpoint ls " + path("pool")).status, 0);
+}
+
+TEST_F(RunStart, ACheckpointOfACopyWithoutItsReadersSaysSo) {
+  const std::string pool = path("pool");
+  EXPECT_EQ(run("run -q --checkpoint 1s --checkpoint-pool " + pool + " -- true").status, 0);
+  EXPECT_EQ(run("checkpoint make " + pool + " a").status, 0);
+  ASSERT_TRUE(std::filesystem::remove(pool + "/readers"));
+  const Outcome copied = run("checkpoint export " + pool + " a " + path("out"));
+  EXPECT_EQ(copied.status, 1);
+  EXPECT_EQ(copied.error_lines(), 1U) << copied.err;
+  EXPECT_NE(copied.err.find("copy that file, too"), std::string::npos) << copied.err;
 }
 
 TEST_F(RunStart, AProgramThatCannotStartMakesNothing) {

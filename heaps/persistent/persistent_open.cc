@@ -132,7 +132,9 @@ Status PersistentCore::Impl::create(const PersistentHeapOptions& options) {
   if (error != 0) {
     static_cast<void>(store.resize(0));
     return system_error(error, what,
-                        error == -ENOTSUP ? "a heap needs a store that can change its size" : "");
+                        error == -ENOTSUP  ? "a heap needs a store that can change its size"
+                        : error == -ENOSPC ? "free some space there, or name another place"
+                                           : "");
   }
   Status s = map(options);
   if (s.ok()) {
