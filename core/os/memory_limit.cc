@@ -148,10 +148,15 @@ MemoryAvailable MemoryMeter::read_once(const std::string& root) {
 MemoryAvailable memory_available(const std::string& root) { return MemoryMeter::read_once(root); }
 
 std::pair<uint64_t, std::string> default_budget_of(const MemoryAvailable& available) {
-  constexpr uint64_t kMiB = uint64_t{1} << 20, kLeast = 16 * kMiB;
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  // A process that has used up what there was gets some of it all the same; but never more than
+  // half of what its cgroup may have, which kills who has too much.
+  const uint64_t half_of_limit = base::round_down(available.limit_bytes / 2, kMiB);
+  const uint64_t least =
+      available.limit_bytes == 0 ? 16 * kMiB : std::clamp(half_of_limit, 4 * kMiB, 16 * kMiB);
   const std::string of = base::format_bytes(available.bytes) + " available " + available.source;
   const uint64_t half = base::round_down(available.bytes / 2, kMiB);
-  if (half < kLeast) return {kLeast, "the least of a default; " + of};
+  if (half < least) return {least, "the least of a default; " + of};
   return {half, "half of " + of};
 }
 

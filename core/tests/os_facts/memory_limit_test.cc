@@ -280,10 +280,14 @@ TEST(DefaultBudget, IsHalfInWholeMebibytes) {
   EXPECT_EQ(why, "half of 1001.0 MiB available in cgroup /x");
 }
 
-TEST(DefaultBudget, IsNeverBelowSixteenMebibytes) {
+TEST(DefaultBudget, IsSixteenMebibytesAtLeastOrHalfOfASmallLimit) {
   const auto [bytes, why] = default_budget_of({31 * kMiB, "on this machine"});
   EXPECT_EQ(bytes, 16 * kMiB);
   EXPECT_EQ(why, "the least of a default; 31 MiB available on this machine");
+  EXPECT_EQ(default_budget_of({20 * kMiB, "", 24 * kMiB}).first, 12 * kMiB);
+  EXPECT_EQ(default_budget_of({9 * kMiB, "", 16 * kMiB}).first, 8 * kMiB);
+  EXPECT_EQ(default_budget_of({2 * kMiB, "", 6 * kMiB}).first, 4 * kMiB);
+  EXPECT_EQ(default_budget_of({2 * kMiB, "", 2000 * kMiB}).first, 16 * kMiB);
   EXPECT_EQ(default_budget_of({32 * kMiB, ""}).first, 16 * kMiB);
   EXPECT_EQ(default_budget_of({34 * kMiB, ""}).first, 17 * kMiB);
 }
