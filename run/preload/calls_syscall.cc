@@ -23,6 +23,7 @@
 #include "run/preload/deadly_signals.h"
 #include "run/preload/later_writes.h"
 #include "run/preload/more_opens.h"
+#include "run/preload/own_heap.h"
 #include "run/preload/ranges.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
@@ -336,7 +337,11 @@ long outcore_look_up_syscall(long, long, long, long, long, long, long);
 
 [[gnu::used]] long outcore_answer_syscall(long number, long a, long b, long c, long d, long e,
                                           long f) {
-  if (is_inside()) return real().syscall(number, a, b, c, d, e, f);
+  // What another allocator maps for itself is left to the kernel (Heap::wants_mapping).
+  const bool is_for_a_heap = number == SYS_mmap && (d & MAP_ANONYMOUS) != 0 &&
+                             (d & MAP_FIXED) == 0 &&
+                             is_code_of_another_heap(__builtin_return_address(0));
+  if (is_inside() || is_for_a_heap) return real().syscall(number, a, b, c, d, e, f);
   return on_process(number, {a, b, c, d, e, f});
 }
 }

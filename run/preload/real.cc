@@ -1,8 +1,10 @@
 #include "run/preload/real.h"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
 
 #include <atomic>
+#include <cstdarg>
 
 namespace outcore::preload {
 namespace {
@@ -16,10 +18,44 @@ void look_up(F& into, const char* name) {
   __builtin_memcpy(&into, &found, sizeof found);
 }
 
+template <typename F>
+const void* library_of(F function) {
+  void* code = nullptr;
+  __builtin_memcpy(&code, &function, sizeof code);
+  Dl_info about{};
+  return ::dladdr(code, &about) != 0 ? about.dli_fbase : nullptr;
+}
+
+// The calls on mappings, as the C library makes them.
+void* map(void* a, size_t n, int protection, int flags, int fd, off_t at) {
+  return reinterpret_cast<void*>(table.syscall(SYS_mmap, a, n, protection, flags, fd, at));
+}
+int unmap(void* a, size_t n) { return static_cast<int>(table.syscall(SYS_munmap, a, n)); }
+void* remap(void* a, size_t n, size_t m, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  void* const to = va_arg(arguments, void*);  // read even if it was not passed, as there
+  va_end(arguments);
+  return reinterpret_cast<void*>(table.syscall(SYS_mremap, a, n, m, flags, to));
+}
+
+// A library behind this one that takes over the calls on mappings (tcmalloc of gperftools counts
+// them) makes them by syscall(), which is ours, too: it would come back to us without end. So its
+// functions are left out.
+void leave_out_hooks(Real& found) {
+  const void* const library = library_of(found.syscall);
+  if (library_of(found.mmap) != library) found.mmap = map;
+  if (library_of(found.munmap) != library) found.munmap = unmap;
+  if (library_of(found.mremap) != library) found.mremap = remap;
+}
+
 void look_all_up() {
-#define OUTCORE_LOOK_UP(result, name, parameters) look_up(table.name, #name);
+  Real found;
+#define OUTCORE_LOOK_UP(result, name, parameters) look_up(found.name, #name);
   OUTCORE_CALLS(OUTCORE_LOOK_UP)
 #undef OUTCORE_LOOK_UP
+  leave_out_hooks(found);
+  table = found;
   is_looked_up.store(true, std::memory_order_release);
 }
 
