@@ -1,9 +1,5 @@
 #include "run/preload/own_memory.h"
 
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -12,11 +8,11 @@
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "run/preload/inside.h"
+#include "run/preload/own_slots.h"
 
 namespace outcore::preload {
 namespace {
 
-using base::kSystemPage;
 using base::round_up;
 
 // Lies before each block. `start` is where its memory begins: an alignment may leave a gap there.
@@ -77,13 +73,6 @@ class Held {
   std::optional<os::SignalBlock> block_;
 };
 
-// Makes the system call itself, because the functions may not have been looked up yet.
-std::byte* map_bytes(size_t bytes) {
-  const long p = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return p == -1 ? nullptr : reinterpret_cast<std::byte*>(p);
-}
-
 void push(uint32_t index, std::byte* block) {
   OC_CHECK(index < kClasses && block != nullptr);
   __builtin_memcpy(static_cast<void*>(block), &heap.free[index], sizeof(void*));
@@ -102,7 +91,7 @@ void use_up(Chunk& chunk) {
 }
 
 bool add_chunk() {
-  std::byte* p = map_bytes(kChunkBytes);
+  std::byte* p = OwnSlots::map(kChunkBytes);
   if (p == nullptr) return false;
   use_up(heap.current);
   heap.current = {p, p + kChunkBytes};
@@ -112,7 +101,7 @@ bool add_chunk() {
 // Called when the kernel has memory: replaces the reserve if more than half of it is used.
 void fill_reserve() {
   if (heap.reserve.room() >= OwnMemory::kReserveBytes / 2) return;
-  std::byte* p = map_bytes(OwnMemory::kReserveBytes);
+  std::byte* p = OwnSlots::map(OwnMemory::kReserveBytes);
   if (p == nullptr) return;
   use_up(heap.reserve);
   heap.reserve = {p, p + OwnMemory::kReserveBytes};
@@ -155,7 +144,7 @@ void* OwnMemory::allocate(size_t bytes, size_t alignment) {
   uint32_t index = kLarge;
   std::byte* start = nullptr;
   if (is_large) {  // the mapping begins with its length
-    start = map_bytes(round_up(total + 16, kSystemPage));
+    start = OwnSlots::map(round_up(total + 16, OwnSlots::kBytes));
   } else {
     const Held held;
     start = take_small(index = class_of(total));
@@ -163,7 +152,7 @@ void* OwnMemory::allocate(size_t bytes, size_t alignment) {
   if (start == nullptr) return errno = ENOMEM, nullptr;
   errno = saved_errno;
   if (is_large) {
-    const uint64_t length = round_up(total + 16, kSystemPage);
+    const uint64_t length = round_up(total + 16, OwnSlots::kBytes);
     __builtin_memcpy(start, &length, sizeof length);
   }
   const auto first = reinterpret_cast<uintptr_t>(start) + sizeof(Header) + (is_large ? 16 : 0);
@@ -175,9 +164,9 @@ void* OwnMemory::allocate(size_t bytes, size_t alignment) {
 }
 
 bool OwnMemory::has(const void* p) {
-  const Header* header = header_of(p);
-  return header->mark == kHeaderMark &&
-         (header->class_index < kClasses || header->class_index == kLarge);
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  const auto first = reinterpret_cast<uintptr_t>(reserve_memory);
+  return at - first < sizeof reserve_memory || OwnSlots::has(p);
 }
 
 size_t OwnMemory::usable_bytes(const void* p) {
@@ -192,14 +181,15 @@ size_t OwnMemory::usable_bytes(const void* p) {
 }
 
 void OwnMemory::release(void* p) {
-  OC_CHECK(has(p));
   const Header header = *header_of(p);
+  OC_CHECK(header.mark == kHeaderMark);
+  OC_CHECK(header.class_index < kClasses || header.class_index == kLarge);
   header_of(p)->mark = 0;
   if (header.class_index == kLarge) {
     uint64_t length = 0;
     __builtin_memcpy(&length, header.start, sizeof length);
     const int saved_errno = errno;
-    ::syscall(SYS_munmap, header.start, length);
+    OwnSlots::unmap(header.start, length);
     errno = saved_errno;
     return;
   }
