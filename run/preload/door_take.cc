@@ -20,6 +20,7 @@
 #include "run/preload/deadly_signals.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
+#include "run/preload/file_size_limit.h"
 #include "run/preload/last_store.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/own_memory.h"
@@ -46,6 +47,13 @@ namespace {
 
 bool is_writable_shared(const NewMapping& made) {
   return (made.flags & MAP_TYPE) != MAP_PRIVATE && (made.protection & PROT_WRITE) != 0;
+}
+
+// Whether the program may write through it now, or after an mprotect, where files may not reach.
+bool is_behind_size_limit(const NewMapping& made) {
+  return (made.flags & MAP_TYPE) != MAP_PRIVATE &&
+         made.offset + made.size_bytes > file_size_limit() &&
+         (::fcntl(made.fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
 std::string path_of(int fd) {
@@ -77,6 +85,8 @@ std::string why_never(const NewMapping& made, const struct stat& about, const st
     return "its filesystem keeps it in memory";
   if ((made.flags & MAP_TYPE) == MAP_PRIVATE && (made.protection & PROT_WRITE) != 0)
     return "private and writable: its changes are the process's own";
+  if (S_ISREG(about.st_mode) && is_behind_size_limit(made))
+    return "written, and larger than files may become (ulimit -f)";
   if (is_taken) return {};  // whatever its size: two kinds of mapping could show different bytes
   if (s.is_excluded(path)) return "excluded by --not-map";
   if (!s.map.empty() && !s.is_named(path)) return "not named by --map";

@@ -11,6 +11,7 @@
 #include "core/store/range.h"
 #include "core/store/registry.h"
 #include "core/store/unwritten_zeros.h"
+#include "run/preload/file_size_limit.h"
 #include "run/preload/heap_file.h"
 
 namespace outcore::preload {
@@ -48,6 +49,8 @@ Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& text,
     if (Status s = heap->open_far(*kind.value(), uri, limits); !s) return s.error();
     return heap;
   }
+  if (file_size_limit() != UINT64_MAX)
+    return Error{EFBIG, "the size of files is limited (ulimit -f), and so is scratch space"};
   auto file = HeapFile::open(uri.path.empty() ? folder : uri.path, limits);
   if (!file) return file.error();
   heap->folder_ = file.value()->folder();

@@ -68,6 +68,8 @@ foreach(delivery messages in-thread mprotect)
   agree(file_calls.${delivery} file_calls "${small} --delivery ${delivery}" FOLDER)
   agree(later_writes.${delivery} later_writes "--budget 12M --alloc 64k --delivery ${delivery}"
     FOLDER)
+  agree(limited_files.${delivery} limited_files
+    "--budget 2M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
   agree(heap_calls.${delivery} heap_calls "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
   agree(seldom_calls.${delivery} seldom_calls
     "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
