@@ -1,6 +1,5 @@
 // ImageCube: a series of images of one part of the sky, as surveys take them to find what moves:
-// frames of 32-bit pixels, one after the other, row by row, as in the data of a FITS file. Any
-// thread.
+// frames of 32-bit pixels, one after the other, row by row. Any thread.
 //
 // A pixel is noise, and on some places a star, the same in all frames; it is computed from its
 // place, so that whatever is read can be compared.
@@ -28,7 +27,7 @@ class ImageCube {
     BENCH_CHECK(x < side_ && y < side_ && frame < frames_);
     return (frame * side_ + y) * side_ + x;
   }
-  // What was made there. Pixels behind the last whole frame are of the same kind.
+  // What was made there: below 2^31, so that signed numbers hold it.
   uint32_t pixel(uint64_t index) const;
 
  private:

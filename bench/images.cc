@@ -1,6 +1,7 @@
 // images: vectors through a cube of images over time, and the median of the pixels on each, which
 // finds faint objects that move: the idea is of median_calculation, an application that comes with
-// UMap. Median and sum of each vector are compared with those of the generator.
+// UMap. The images are a FITS file. Median and sum of each vector are compared with those of the
+// generator.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include "bench/check.h"
 #include "bench/data.h"
 #include "bench/image_cube.h"
+#include "bench/image_file.h"
 #include "bench/medium.h"
 #include "bench/workload.h"
 #include "cli/text.h"
@@ -33,14 +35,15 @@ class Images : public Workload {
       : options_(options),
         vectors_(options.touches == 0 ? kVectorsDefault : options.touches),
         cube_(options.size_bytes, options.seed),
-        file_(options, cli::format("outcore-bench-images-%llu-%llu.dat",
+        images_(cube_),
+        file_(options, cli::format("outcore-bench-images-%llu-%llu.fits",
                                    static_cast<unsigned long long>(options.size_bytes),
                                    static_cast<unsigned long long>(options.seed))),
-        tag_(cli::format("images %llu seed %llu",
+        tag_(cli::format("FITS images %llu seed %llu",
                          static_cast<unsigned long long>(options.size_bytes),
                          static_cast<unsigned long long>(options.seed))) {}
 
-  uint64_t data_bytes() const override { return options_.size_bytes; }
+  uint64_t data_bytes() const override { return images_.size_bytes(); }
   const std::string& uri() const override { return file_.uri(); }
   void forget() override { file_.forget(); }
   Status prepare() override;
@@ -55,6 +58,7 @@ class Images : public Workload {
   Options options_;
   uint64_t vectors_;
   ImageCube cube_;
+  ImageFile images_;  // after cube_, which it looks into
   Data file_;
   std::string tag_;
 };
@@ -64,18 +68,19 @@ Status Images::prepare() {
   if (Status s = file_.claim(); !s) return s;
   if (file_.is_clean(tag_)) return {};
   file_.mark_changed();
-  auto medium = open_medium(file_.uri(), options_.size_bytes, true);
+  const uint64_t size_bytes = images_.size_bytes();
+  auto medium = open_medium(file_.uri(), size_bytes, true);
   if (!medium) return medium.error();
-  std::vector<uint32_t> pixels(std::min(kImageStepBytes, options_.size_bytes) / sizeof(uint32_t));
+  std::vector<uint32_t> words(std::min(kImageStepBytes, size_bytes) / sizeof(uint32_t));
   const unsigned threads = making_threads();
-  for (uint64_t at = 0; at < options_.size_bytes; at += kImageStepBytes) {
-    const uint64_t count = std::min(kImageStepBytes, options_.size_bytes - at) / sizeof(uint32_t);
+  for (uint64_t at = 0; at < size_bytes; at += kImageStepBytes) {
+    const uint64_t count = std::min(kImageStepBytes, size_bytes - at) / sizeof(uint32_t);
     const uint64_t first = at / sizeof(uint32_t);
     on_threads(threads, [&](unsigned thread) {
       const uint64_t last = count * (thread + 1) / threads;
-      for (uint64_t i = count * thread / threads; i < last; ++i) pixels[i] = cube_.pixel(first + i);
+      for (uint64_t i = count * thread / threads; i < last; ++i) words[i] = images_.word(first + i);
     });
-    const auto step = std::as_bytes(std::span(pixels).first(count));
+    const auto step = std::as_bytes(std::span(words).first(count));
     if (Status s = (*medium)->write(at, step); !s) return s;
   }
   if (Status s = (*medium)->sync(); !s) return s;
@@ -101,15 +106,17 @@ Status Images::run(Stage& stage) {
   std::vector<OnVector> found(vectors_);
   std::atomic<uint64_t> wrong{0}, pixels{0};
   if (Status s = stage.settle(); !s) return s;
-  auto mapped = stage.map({file_.uri(), 0, options_.size_bytes, false});
+  auto mapped = stage.map({file_.uri(), 0, images_.size_bytes(), false});
   if (!mapped) return mapped.error();
-  const auto* const image = reinterpret_cast<const uint32_t*>(mapped.value().data());
+  const auto* const pixels_of_file =
+      reinterpret_cast<const uint32_t*>(mapped.value().data()) + images_.word_of(0);
   if (Status s = stage.start(vectors_); !s) return s;
   on_threads(options_.threads, [&](unsigned thread) {
     std::vector<uint32_t> values;
     uint64_t untold = 0, pixels_here = 0;
     for (uint64_t i = thread; i < vectors_; i += options_.threads) {
-      found[i] = look(i, values, [&](uint64_t index) { return image[index]; });
+      found[i] = look(i, values,
+                      [&](uint64_t index) { return ImageFile::pixel_in(pixels_of_file[index]); });
       pixels_here += values.size();
       if (++untold < kVectorsAReport) continue;
       stage.progress(untold);

@@ -67,8 +67,8 @@ _COMMANDS = (
         f"{SMALL} --touches 500", "threads", points("--threads", 1, 4, 16),
         "no figure: the application comes with UMap", 0, (),
         "A vector touches another page in nearly every image, so that there is nothing to bring in "
-        "ahead, and mmap's readahead reads in vain. Images are of 16 bit pixels, one "
-        "after the other, as in the data of a FITS file.", WITH_MEMORY),
+        "ahead, and mmap's readahead reads in vain. The images are a FITS file that astropy opens: "
+        "32-bit numbers, the highest byte first.", WITH_MEMORY),
     GRAPH_CONSTRUCT,
     Experiment(
         "lriot-reads", DI, "Random reads", "figure 3", "random-io",
