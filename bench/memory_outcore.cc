@@ -128,6 +128,7 @@ class OutcoreMemory : public Memory {
                    {"device_read_bytes", kernel.read_bytes},
                    {"device_written_bytes", kernel.written_bytes},
                    {"shared", !buffer_.empty()}};
+    if (!m.policies.empty()) usage.extra["policy"] = m.policies.front().policy;
     if (!regions_.empty()) {
       const RegionMetrics region = regions_.front().metrics();
       usage.extra["delivery"] = region.delivery;

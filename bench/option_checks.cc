@@ -242,6 +242,16 @@ Status check_sharing(const Options& o) {
   return why.empty() ? Status() : refuse("processes cannot share: " + why + remedy);
 }
 
+// A record has the touches that its own process sees.
+Status check_reuse(const Options& o) {
+  if (!o.has_reuse) return {};
+  if (std::none_of(o.memories.begin(), o.memories.end(), is_outcore))
+    return refuse("--reuse is recorded in outcore alone: say --memory outcore");
+  if (o.processes != 1) return refuse("--reuse is told of one process: leave out --processes");
+  if (o.is_shared) return refuse("--reuse is not told of a buffer: use --share off");
+  return {};
+}
+
 Status check_numbers(const Options& o) {
   if (!is_power_of_two(o.page_bytes) || o.page_bytes < 4096 || o.page_bytes > (uint64_t{16} << 20))
     return refuse("--page " + typed_bytes(o.page_bytes) +
@@ -365,6 +375,7 @@ Status check_options(const Options& o) {
   if (Status s = check_numbers(o); !s) return s;
   if (Status s = check_places(o); !s) return s;
   if (Status s = check_sharing(o); !s) return s;
+  if (Status s = check_reuse(o); !s) return s;
   return check_outcore(o);
 }
 

@@ -41,6 +41,8 @@ struct Options {
   bool is_warm = false;       // all data is touched before the time starts
   bool is_unlimited = false;  // no memory cgroup
 
+  bool has_reuse = false;  // outcore: the run is recorded, for its reuse distances
+
   // Outcore's own settings; empty: its default.
   std::string policy, delivery, frames, advice;
   // The processes have their pages in one buffer of the whole budget, and not each its share of it.

@@ -95,6 +95,7 @@ Json RunResult::to_json() const {
                {"stopped", is_stopped},
                {"checked", is_checked}};
   if (is_stopped) line["stopped_because"] = stop_reason;
+  if (!reuse.is_null()) line["reuse"] = reuse;
   line.update(json_of(extra));
   return line;
 }
@@ -112,6 +113,7 @@ std::string RunResult::to_wire() const {
               {"read_bytes", read_bytes},
               {"written_bytes", written_bytes},
               {"latency", buckets},
+              {"reuse", reuse},
               {"extra", json_of(extra)}}
       .dump();
 }
@@ -128,6 +130,7 @@ std::optional<RunResult> RunResult::from_wire(const Json& wire) {
   result.written_bytes = fields.get<uint64_t>("written_bytes");
   for (const Json& bucket : fields.items("latency"))
     result.latency.add(bucket[0].as<uint64_t>().value_or(0), bucket[1].as<uint64_t>().value_or(0));
+  result.reuse = wire["reuse"];
   result.extra = extra_of(wire["extra"]);
   if (!fields.ok()) return std::nullopt;
   return result;

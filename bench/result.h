@@ -27,6 +27,7 @@ struct RunResult {
   bool is_stopped = false;  // by the time limit (`seconds` is that) or the memory limit; unverified
   std::string stop_reason;  // "> 120 s, stopped"; empty if it was not
   Histogram latency;        // of touches; not in the JSON line but for p50_us and p99_us
+  cli::Json reuse;          // see reuse_in(); null: not recorded
   Extra extra;              // everything else
 
   double rate() const { return seconds > 0 && !is_stopped ? work / seconds : 0; }

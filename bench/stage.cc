@@ -7,6 +7,7 @@
 #include "bench/check.h"
 #include "bench/clock.h"
 #include "bench/medium.h"
+#include "bench/reuse.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -50,6 +51,12 @@ uint64_t Stage::transfer_bytes() const {
   return options_.threads * options_.depth * std::max(options_.page_bytes, kTransferBytes);
 }
 
+// What a record of the run takes beside the budget: its events, miniatures of policies, distances.
+uint64_t Stage::record_bytes() const {
+  static constexpr uint64_t kRecordBytes = uint64_t{32} << 20;
+  return options_.has_reuse && is_outcore(memory_name_) ? kRecordBytes : 0;
+}
+
 // Waits until all processes of the run have come. They are few and soon here.
 Status Stage::wait_for(const std::atomic<unsigned>& count) const {
   while (count.load() < options_.processes) {
@@ -63,8 +70,8 @@ Status Stage::settle() {
   BENCH_CHECK(process_ < options_.processes && memory_ == nullptr);
   if (board_.settled.fetch_add(1) + 1 == options_.processes) {
     const uint64_t own = group_.usage_bytes();
-    const uint64_t limit =
-        own + options_.budget_bytes + transfer_bytes() + allowance_bytes(options_, memory_bytes_);
+    const uint64_t limit = own + options_.budget_bytes + transfer_bytes() + record_bytes() +
+                           allowance_bytes(options_, memory_bytes_);
     board_.own_bytes = own;
     if (group_.is_real()) {
       if (Status s = group_.limit(limit); !s) return s;
@@ -111,6 +118,10 @@ Status Stage::start(uint64_t work_total) {
       const Counters c = runtime->metrics().counters;
       return board_.done.load() + c.fills + c.prefetch_fills + c.zero_fills + c.write_backs;
     });
+  if (options_.has_reuse && memory_->runtime() != nullptr) {
+    if (Status s = memory_->runtime()->start_recording(); !s) return s;
+    is_recording_ = true;
+  }
   start_ns_ = now_ns();
   uint64_t none = 0;
   board_.started_ns.compare_exchange_strong(none, start_ns_);
@@ -121,10 +132,13 @@ void Stage::stop() {
   BENCH_CHECK(start_ns_ != 0);
   result_.seconds = seconds_since(start_ns_);
   if (pauses_) result_.extra["longest_pause_seconds"] = pauses_->stop();
+  if (is_recording_) record_ = memory_->runtime()->stop_recording();
 }
 
 Status Stage::finish(double work, const char* unit) {
   BENCH_CHECK(memory_ != nullptr && work >= 0);
+  if (record_ && !*record_) return record_->error();
+  if (record_) result_.reuse = reuse_in(cli::Json::parse_or_null(record_->value()));
   const uint64_t flush_start_ns = now_ns();
   if (Status s = memory_->flush(); !s) return s;
   const double flush_seconds = seconds_since(flush_start_ns);

@@ -67,6 +67,7 @@ class Stage {
 
  private:
   uint64_t transfer_bytes() const;
+  uint64_t record_bytes() const;
   void warm_up() const;
   Status wait_for(const std::atomic<unsigned>& count) const;
   const Options& options_;
@@ -79,6 +80,8 @@ class Stage {
   std::vector<std::span<std::byte>> mapped_;
   MemoryUsage before_;
   std::optional<PauseWatch> pauses_;  // after memory_, whose counters it reads
+  bool is_recording_ = false;
+  std::optional<Result<std::string>> record_;
   uint64_t start_ns_ = 0;
   RunResult result_;
 };

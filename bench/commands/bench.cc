@@ -53,6 +53,8 @@ CommandSyntax& add_workload(CommandSyntax& bench, const char* name, const char* 
           "--share", r.share,
           "the processes have one buffer of the whole budget: on, off, auto (several of matmul, "
           "sort, kmers, and that --overlap)")
+      .flag("--reuse", o.has_reuse,
+            "record outcore: how much is touched between two touches of a page; with --json")
       .flag("--json", r.is_json, "one line of JSON a run")
       .runs([request, name] {
         request->options.workload = name;

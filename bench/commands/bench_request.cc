@@ -89,6 +89,8 @@ Status resolve_samples(BenchRequest& request) {
 
 Status BenchRequest::resolve() {
   Options& o = options;
+  if (o.has_reuse && !is_json)
+    return Error{EINVAL, "--reuse is told in lines of JSON: add --json, or leave it out"};
   if (Status s = resolve_samples(*this); !s) return s;
   if (Status s = resolve_class(o); !s) return s;
   if (Status s = resolve_genomes(*this); !s) return s;

@@ -100,6 +100,26 @@ INSTANTIATE_TEST_SUITE_P(All, EveryWork,
                            return name;
                          });
 
+// Three passes in a quarter of the memory: all pages come in once, and twice again.
+TEST_F(Bench, ReuseIsToldOfTheTouchesThatMiss) {
+  const Outcome outcome = outcome_of("OUTCORE_FETCH=page OUTCORE_READAHEAD=0 " + command_path() +
+                                     " bench scan --size 8M --budget 2M --passes 3 --threads 1 "
+                                     "--policy fifo --memory dram,outcore "
+                                     "--reuse --json --dir " +
+                                     dir());
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto lines = outcome.lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_FALSE(lines[0].contains("reuse"));
+  const auto& reuse = lines[1]["reuse"];
+  ASSERT_EQ(reuse.value("lost_events", uint64_t{99}), 0U) << reuse;
+  ASSERT_EQ(reuse.value("sampled_one_in", uint64_t{0}), 1U) << reuse;
+  EXPECT_EQ(reuse.value("first", uint64_t{0}), 2048U);
+  EXPECT_EQ(reuse["again"].size(), 12U);  // 2047 pages are between
+  EXPECT_EQ(reuse["again"][size_t{11}], 4096U);
+  EXPECT_GT(reuse.value("sequential", 0.0), 0.9);
+}
+
 // On the file system of the data; where it cannot hold swap, that is told, and nothing is left.
 TEST_F(Bench, SwapIsSwitchedOnForTheRunOnly) {
   const Outcome outcome =
@@ -247,6 +267,9 @@ INSTANTIATE_TEST_SUITE_P(
         "random-io --size 1M --memory outcore --frames nonsense",
         "random-io --size 1M --memory outcore --budget 4k",
         "random-io --size 1M --memory outcore --store nonsense:place",
+        "sort --size 1M --memory outcore --reuse", "sort --size 1M --memory mmap --reuse --json",
+        "random-io --size 1M --budget 8M --memory outcore --processes 2 --reuse --json",
+        "random-io --size 1M --budget 8M --memory outcore --share on --reuse --json",
         "images --size 32k --memory dram", "images --touches 100000000 --memory dram",
         "images --memory malloc", "kmers --size 64k --memory dram",
         "kmers --index tree --memory dram", "kmers --memory direct", "kmers --pin-top",

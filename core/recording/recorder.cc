@@ -1,20 +1,18 @@
 #include "core/recording/recorder.h"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <system_error>
 #include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
-#include "core/os/file_calls.h"
 #include "core/os/wait.h"
+#include "core/recording/run_facts.h"
 
 namespace outcore::recording {
 namespace {
@@ -26,55 +24,11 @@ using published::EventRing;
 using published::Layout;
 using published::StoreSlot;
 
-constexpr size_t kCommandBytesMax = 4096;
-
 // A number that the page alone has, of its cache.
 constexpr uint32_t kCacheMask = (1 << 24) - 1;
 uint64_t name_of(uint32_t cache, uint64_t page) { return uint64_t{cache} << 40 | page; }
 uint32_t cache_of(uint64_t name) { return static_cast<uint32_t>(name >> 40); }
 uint64_t page_of(uint64_t name) { return name & (EventRing::kPagesMax - 1); }
-
-// Of this program; none if they are too many to be told.
-Json arguments() {
-  const std::string text = os::read_file("/proc/self/cmdline", kCommandBytesMax);
-  if (text.size() == kCommandBytesMax) return Json();
-  Json words = Json::array();
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\0', at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
-std::string command_of(const Json& words) {
-  std::string text;
-  for (const Json& word : words)
-    text += (text.empty() ? "" : " ") + word.as<std::string>().value_or("");
-  return text.empty() ? "a program of many arguments" : text;
-}
-
-std::string time_text(uint64_t since_1970_ns) {
-  const auto seconds = static_cast<time_t>(since_1970_ns / 1'000'000'000);
-  struct tm parts {};
-  char text[32] = "";
-  if (::gmtime_r(&seconds, &parts) != nullptr)
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-Json environment() {
-  Json json;
-  utsname system{};
-  const bool is_known = ::uname(&system) == 0;
-  json["outcore"] = OUTCORE_VERSION;
-  json["kernel"] = is_known ? system.release : "";
-  json["host"] = is_known ? system.nodename : "";
-  json["processors"] = static_cast<int64_t>(::sysconf(_SC_NPROCESSORS_ONLN));
-  json["memory_bytes"] =
-      static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * base::kSystemPage;
-  return json;
-}
 
 }  // namespace
 
@@ -196,6 +150,7 @@ void Recorder::sample_less() {
   std::erase_if(out_,
                 [&](uint64_t name) { return !EventRing::is_in_sample(page_of(name), one_in); });
   curve_.sample_one_in(one_in);
+  reuse_.sample_one_in(one_in);
 }
 
 uint64_t Recorder::resident_bytes() const {
@@ -228,8 +183,9 @@ void Recorder::take(const Event& event) {
       heat(HeatMap::kFills);
       if (out_.erase(name) != 0) heat(HeatMap::kRefaults);
       // Those of a buffer are evicted by others, unseen.
-      if (!slot.is_shared.load())
-        curve_.note_fill(name, page_bytes, event.kind == EventKind::kGuess);
+      if (slot.is_shared.load()) break;
+      curve_.note_fill(name, page_bytes, event.kind == EventKind::kGuess);
+      if (event.kind == EventKind::kFill) reuse_.note_touch(name, page_bytes);
       break;
     case EventKind::kEviction:
       heat(HeatMap::kEvictions);
@@ -238,6 +194,7 @@ void Recorder::take(const Event& event) {
       break;
     case EventKind::kRescue:
       curve_.note_rescue(name);
+      if (!slot.is_shared.load()) reuse_.note_touch(name, page_bytes);
       break;
     case EventKind::kWriteBack:
     case EventKind::kCount:
@@ -312,6 +269,7 @@ void Recorder::note_end(const published::Entry& entry) {
   };
   std::erase_if(out_, is_its);
   curve_.keep([&](uint64_t name) { return !is_its(name); });
+  reuse_.keep([&](uint64_t name) { return !is_its(name); });
   known = {};
 }
 
@@ -370,14 +328,10 @@ Json Recorder::finish(const Metrics& metrics, const std::map<std::string, std::s
   Json json;
   json["format"] = "outcore-run";
   json["version"] = 1;
-  const Json words = arguments();
-  json["program"] = Json{{"command", command_of(words)},
-                         {"arguments", words},
-                         {"pid", static_cast<int64_t>(::getpid())},
-                         {"started", time_text(started_ns_)},
-                         {"runtime_started_ns", sheet_->memory().started_ns.load()},
-                         {"seconds", seconds}};
-  json["environment"] = environment();
+  json["program"] = program_facts(started_ns_);
+  json["program"]["runtime_started_ns"] = sheet_->memory().started_ns.load();
+  json["program"]["seconds"] = seconds;
+  json["environment"] = environment_facts();
   json["settings"] = Json(settings);
   for (const char* name : {"counters", "gauges"}) json[name] = all[name];
   json["latency"] = all["fault_latency"];
@@ -388,6 +342,7 @@ Json Recorder::finish(const Metrics& metrics, const std::map<std::string, std::s
   json["sites"] = sites_.to_json(uris);
   json["sampled_faults"] = sites_.sampled();
   json["miss_curve"] = curve_json();
+  json["reuse"] = reuse_.to_json();
   json["tuner"] = decisions_;
   json["lost_events"] = lost_;
   return json;

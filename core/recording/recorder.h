@@ -19,6 +19,7 @@
 #include "core/base/json.h"
 #include "core/published/sheet.h"
 #include "core/recording/miss_curve.h"
+#include "core/recording/reuse_distances.h"
 #include "core/recording/site_table.h"
 #include "core/recording/timeline.h"
 #include "outcore/result.h"
@@ -92,6 +93,7 @@ class Recorder {
   SiteTable sites_;
   std::unordered_set<uint64_t> out_;  // the names of pages that have left
   MissCurve curve_;
+  ReuseDistances reuse_;
   std::string policy_now_;
   uint64_t budget_now_ = 0;
   base::Json decisions_ = base::Json::array();

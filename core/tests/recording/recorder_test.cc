@@ -168,6 +168,25 @@ TEST_F(Recording, TheWholeDataWouldSaveAllRefaults) {
   EXPECT_LE(points.back().value("budget_bytes", 0.0), 3.0 * kMiB);
 }
 
+// A loop larger than the budget misses at each touch if the oldest page leaves: all is seen.
+TEST_F(Recording, ReuseDistancesOfALoopAreTheLoop) {
+  constexpr uint64_t kLoop = 512;
+  constexpr int kRounds = 3;
+  RuntimeOptions with_fifo = options();
+  with_fifo.policy = "fifo";
+  {
+    Runtime runtime = Runtime::start(with_fifo).value();
+    const Region region = runtime.map(folder_ / "a").value();
+    ASSERT_EQ(region.size_bytes(), kLoop * 4096);
+    for (uint64_t i = 0; i < kLoop * kRounds; ++i)
+      ASSERT_EQ(region.data()[i % kLoop * 4096], byte_at(i % kLoop * 4096));
+  }
+  const Json record = records_in(report_).at(0);
+  ASSERT_EQ(record.value("lost_events", uint64_t{99}), 0u);
+  EXPECT_EQ(record["reuse"].dump(),
+            R"({"again":[0,0,0,0,0,0,0,0,0,1024],"first":512,"sampled_one_in":1})");
+}
+
 TEST_F(Recording, TwoRuntimesAppendALineEach) {
   for (const char* const name : {"a", "b"}) {
     Runtime runtime = Runtime::start(options()).value();

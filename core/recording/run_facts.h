@@ -1,0 +1,14 @@
+// Run facts: what a record tells of the program and of the machine (docs/reference/run-format.md).
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/json.h"
+
+namespace outcore::recording {
+
+// `command`, `arguments` (null: they are too many to be told), `pid`, `started`.
+base::Json program_facts(uint64_t started_since_1970_ns);
+base::Json environment_facts();
+
+}  // namespace outcore::recording
