@@ -64,6 +64,20 @@ def draw_lines(path, title, axis, unit, curves, limit=None):
     _run(path, [*script, "plot " + ", ".join(plots)])
 
 
+def draw_shares(path, title, axis, unit, curves, mark):
+    """`curves`: of a name, the points (percent, percent of all), the first on a logarithmic axis.
+    `mark`: (name, percent), a place on that axis."""
+    script = [STYLE.format(size="760,400", title=title, axis=axis, unit=unit),
+              "set logscale x", "set xrange [0.1:200]", "set yrange [0:100]",
+              "$mark << EOD", f"{mark[1]:.6g} 0", f"{mark[1]:.6g} 100", "EOD"]
+    for number, points in enumerate(curves.values()):
+        script += [f"$d{number} << EOD", *(f"{x:.6g} {y:.6g}" for x, y in points), "EOD"]
+    plots = [f"$d{number} using 1:2 with linespoints lw 2 lc rgb '{colour}' title \"{name}\""
+             for number, (name, colour) in enumerate(zip(curves, _colours_of(curves)))]
+    plots.append(f"$mark using 1:2 with lines dt 2 lc rgb '#444444' title \"{mark[0]}\"")
+    _run(path, [*script, "plot " + ", ".join(plots)])
+
+
 def _colours_of(names):
     spare = iter([colour for colour in MORE_COLOURS
                   if colour not in {COLOURS.get(name) for name in names}])

@@ -9,8 +9,9 @@ FAST, DISK, FAR = "fast", "disk", "far"  # a device in memory; a disk; a server'
 CEPH = "{ceph}"  # among a point's options: the URI of an image that is not there
 GENOMES = "{genomes}"  # among the options of all points: a folder of real genomes
 # Who runs it: `outcore bench`; a program of bench/static, by occ++ and by the plain compiler, whose
-# points are budgets in percent of its data; the programs of bench/rivals; both, of the same reads.
-BENCH, STATIC, RIVALS, KRAKEN = "bench", "static", "rivals", "kraken2"
+# points are budgets in percent of its data; the programs of bench/rivals; both, of the same reads;
+# `outcore bench` with settings that are chosen from what it was seen to do (decision_tree.py).
+BENCH, STATIC, RIVALS, KRAKEN, BY_HAND = "bench", "static", "rivals", "kraken2", "by hand"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Experiment:
     paper: str
     title: str
     place: str  # in the paper
-    workload: str
+    workload: str  # "": the first word of each point's options
     options: str
     axis: str
     points: tuple[Point, ...]
@@ -47,7 +48,8 @@ class Experiment:
     rivals: tuple[str, ...] = MMAP  # columns beside `outcore`
     # rates: ours over the rivals' best (or over `beside`), at least. slower: time over that of
     # plain memory, at most. spread: of the times, at most. traffic: `keys`' bytes over
-    # `base_bytes`, at most. figures: lines of figures, which say themselves what is asked.
+    # `base_bytes`, at most. figures: lines of figures, which say themselves what is asked. reuse,
+    # tree: what reuse.py draws, of which nothing is asked.
     shows: str = "rates"
     on: str = FAST
     # A column, and a point ("": each point by itself). If it is not mmap, the claim is over this.

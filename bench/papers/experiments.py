@@ -1,5 +1,6 @@
 """experiments: what the papers measured, as commands that fit a small machine."""
 
+from decision_tree import REUSE, TREE
 from experiment import (CEPH, DI, DISK, DLM, FAR, HALF_HOT, HOT, HUGE_PAGES, LARGE_PAGES, MIB, MMAP,
                         NO_HOT, NVMALLOC, PARTS, SMALL, UMAP, WITH_MEMORY, YCSB_MIXES, Experiment,
                         Point, pairs, points, shares, with_paper)
@@ -322,4 +323,4 @@ _COMMANDS = (
         rivals=(), shows="figures", on=DISK, repeats=1),
 )
 
-EXPERIMENTS = (*_COMMANDS, *SETTINGS, *STATIC_PROGRAMS, *S3D)
+EXPERIMENTS = (*_COMMANDS, *SETTINGS, REUSE, TREE, *STATIC_PROGRAMS, *S3D)

@@ -58,7 +58,7 @@ def _kept(line):
 
 
 def command_of(experiment):
-    if experiment.by == RIVALS:
+    if experiment.by == RIVALS or not experiment.workload:
         return f"make bench-papers OPTIONS=\"--rows {experiment.name}\""
     if experiment.by == STATIC:
         return f"bench/static/{experiment.workload} {experiment.options}"

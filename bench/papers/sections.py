@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import gnuplot
+import reuse
 from page_tables import number
+from decision_tree import BY_TREE
 from verdict import (MEMORY, columns_of, judge_rates, judge_slower, judge_spread, judge_traffic,
                      plain_rate)
 
@@ -156,8 +158,34 @@ def _figures(_experiment, runs):
     return Section("figures", ("figure", "measured", "how", ""), rows, "", None)
 
 
+def _reuse(experiment, runs):
+    head, rows = reuse.table(experiment, runs)
+
+    def draw(path):
+        curves = {run["point"]: reuse.curve(run) for run in reuse.in_order(experiment, runs)}
+        gnuplot.draw_shares(path, experiment.title, "touched between, % of the data",
+                            "% of the touches that were seen", curves,
+                            ("the budget of most", reuse.budget_percent(runs)))
+
+    return Section("touches that were seen; of these, %", head, rows,
+                   ", ".join(point.label for point in experiment.points), draw)
+
+
+def _tree(experiment, runs):
+    lines = reuse.beside_the_tree(experiment, runs)
+    head, rows = reuse.tree_table(lines)
+
+    def draw(path):
+        groups = {line.point: {"outcore": 1, BY_TREE: line.rate_by_tree / line.rate}
+                  for line in lines if line.rate}
+        gnuplot.draw_bars(path, experiment.title, "", "rate, by default = 1", groups)
+
+    head, rows = _with_paper(experiment, head, rows)
+    return Section("rates; shares of a profile", head, rows, f"outcore, {BY_TREE}", draw)
+
+
 KINDS = {"rates": _rates, "slower": _slower, "spread": _spread, "traffic": _traffic,
-         "figures": _figures}
+         "figures": _figures, "reuse": _reuse, "tree": _tree}
 
 
 def print_section(experiment, section):

@@ -5,6 +5,7 @@ tools/bench_papers.sh (`make bench-papers`) makes the device and names the paths
 pages from the file of its runs.
 """
 
+import dataclasses
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import time
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import bench_command  # noqa: E402
+import decision_tree  # noqa: E402
 import kraken  # noqa: E402
 import processor_time  # noqa: E402
 import real_genomes  # noqa: E402
@@ -21,7 +23,7 @@ import static_programs  # noqa: E402
 import table_options  # noqa: E402
 from bench_command import Failed  # noqa: E402
 from engines import Engines  # noqa: E402
-from experiment import (CEPH, FAR, FAST, KRAKEN, RIVALS, STATIC,  # noqa: E402
+from experiment import (BY_HAND, CEPH, FAR, FAST, KRAKEN, RIVALS, STATIC,  # noqa: E402
                         is_ours, options_of)
 from experiments import EXPERIMENTS  # noqa: E402
 from larger import TIMES_MAX, can_grow, is_power_of_two, larger  # noqa: E402
@@ -37,19 +39,34 @@ REPEATS = 1  # of which all pages take half an hour
 def run(options, engines, experiment, point, column):
     """One run in its own process and cgroup: its lines of JSON, most often one."""
     folder = options.folder if experiment.on == FAST else options.disk
+    workload, own = workload_of(experiment, point.options)
     words = [*real_genomes.words_of(experiment, options),
              *(engines.ceph().uri(experiment.name) if word == CEPH else word.format(folder=folder)
-               for word in point.options), "--dir", folder]
+               for word in own), "--dir", folder]
     variables = dict(point.variables)
     if experiment.shows != "figures":  # which are of Outcore alone
         words += [*options_of(column), "--limit", experiment.limit_seconds]
-    is_heap = experiment.workload == "graph-construct" or "--table" in words  # built by each run
+    is_heap = workload == "graph-construct" or "--table" in words  # built by each run
     if experiment.on == FAST and "--store" not in point.options and not is_heap:
         words.append("--keep")  # the data is the same for the next run
     if experiment.on == FAR and is_ours(column):
         words += ["--store", engines.redis_uri(experiment.name)]
         variables["REDISCLI_AUTH"] = engines.password
-    return bench_command.lines_of(options.outcore, experiment.workload, *words, **variables)
+    return bench_command.lines_of(options.outcore, workload, *words, **variables)
+
+
+def workload_of(experiment, words):
+    """And the words that are its options."""
+    return (experiment.workload, words) if experiment.workload else (words[0], words[1:])
+
+
+def run_by_hand(options, engines, experiment, point, column):
+    def one(words, variables):
+        asked = dataclasses.replace(point, options=words, variables=tuple(variables.items()))
+        (line,) = run(options, engines, experiment, asked, "outcore")
+        return line
+
+    return decision_tree.lines_of(one, point.options, column)
 
 
 def run_static(options, engines, experiment, point, column):
@@ -80,8 +97,9 @@ def measure(options, engines, s3d, experiment, see):
                         lines = s3d.line(experiment, point, column, turn)
                     elif experiment.by == KRAKEN:
                         lines = kraken.lines_of(options, experiment)
-                    elif experiment.by == STATIC:
-                        lines = run_static(options, engines, experiment, point, column)
+                    elif experiment.by in (STATIC, BY_HAND):
+                        run_it = run_static if experiment.by == STATIC else run_by_hand
+                        lines = run_it(options, engines, experiment, point, column)
                     else:
                         lines = run(options, engines, experiment, point, column)
                 except Failed as why:

@@ -15,11 +15,20 @@ def experiment(name):
 
 def line(row, point, column, **more):
     """A run as `outcore bench` tells it."""
-    return {"row": row, "point": point, "column": column, "rate": 1.0, "unit": "x/s",
+    return {"workload": "work", "row": row, "point": point, "column": column,
+            "rate": 1.0, "unit": "x/s",
             "seconds": 1.0, "stopped": False, "page_bytes": 4096, "data_bytes": 2**24,
             "processes": 2, "fills": 4096, "read_bytes": 2**24, "written_bytes": 2**24,
             "faults": 7, "major_faults": 9, "minor_faults": 3, "device": "vda",
-            "copy_mean_mib_s": 1.0, "triad_mean_mib_s": 1.0, **more}
+            "copy_mean_mib_s": 1.0, "triad_mean_mib_s": 1.0, "budget_bytes": 2**20,
+            "policy": "s3-fifo", "choice": "4k, 90 to 70 %, 1",
+            "seen": {"used": 0.5, "nearly": 0.25, "written": 0.125}, "reuse": reuse(), **more}
+
+
+def reuse(**more):
+    """Of 100 touches 40 are first ones; 10 are again with nothing between, 50 with 1 to 2 MiB."""
+    return {"first": 40, "again": [10, 0, 0, 0, 0, 0, 0, 0, 0, 50], "sampled_one_in": 1,
+            "lost_events": 0, "sequential": 0.5, "strided": 0.0, **more}
 
 
 def figure(row):
