@@ -40,9 +40,9 @@ class Allocator {
   Allocator() : slabs_(tiles_) {}
   ~Allocator();  // REQUIRES: withdrawn
 
-  Status start(Region* region, std::shared_ptr<Store> store, uint64_t reserve_bytes,
+  Status start(Mapping* mapping, std::shared_ptr<Store> store, uint64_t reserve_bytes,
                uint64_t spare_bytes) {
-    return tiles_.start(region, std::move(store), reserve_bytes, spare_bytes);
+    return tiles_.start(mapping, std::move(store), reserve_bytes, spare_bytes);
   }
   // Restores what a sound image says. If metadata lies elsewhere than at the offset, its space is
   // free.

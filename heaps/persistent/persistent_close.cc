@@ -119,18 +119,18 @@ Status PersistentCore::Impl::flush() {
   Result<Draft> d = draft();
   if (!d) return d.status();
   const Header next = header_with(d.value());
-  // Through the region, because its pages may show these bytes.
-  Status s = region.write(next.metadata_offset, d->bytes);
-  if (s.ok()) s = region.flush();
+  // Through the mapping, because its pages may show these bytes.
+  Status s = mapping->write(next.metadata_offset, d->bytes);
+  if (s.ok()) s = mapping->flush();
   if (s.ok()) s = sync_store("flush");
   if (!s.ok()) {
     take_back(d.value());
     return s;
   }
-  s = region.write(0, heap::persistent::encode(next));
-  if (s.ok()) s = region.flush();
+  s = mapping->write(0, heap::persistent::encode(next));
+  if (s.ok()) s = mapping->flush();
   if (!s.ok()) {  // one copy of the header may be the new one, and the other the old
-    static_cast<void>(region.write(0, heap::persistent::encode(header)));
+    static_cast<void>(mapping->write(0, heap::persistent::encode(header)));
     take_back(d.value(), true);
     return s;
   }
@@ -144,7 +144,7 @@ Status PersistentCore::Impl::close() {
   if (process == ::getpid() && stage == Stage::kUnmapped) return finish_close();
   if (Status s = check_open("close"); !s) return s;
   if (!is_writable) {
-    if (Status s = region.unmap(); !s) return s;
+    if (Status s = mapping->unmap(false); !s) return s;
     stage = Stage::kClosed;
     place = {place.uri, nullptr, {}, {}};
     return {};
@@ -157,9 +157,9 @@ Status PersistentCore::Impl::close() {
   // Only now, because on a full disk the metadata may need the space that this frees.
   const Status trimmed = allocator->tiles().trim();
   Status s = d.status();
-  if (s.ok()) s = region.flush();
+  if (s.ok()) s = mapping->flush();
   if (s.ok()) s = sync_store("close");  // while the objects can still be looked at
-  if (s.ok()) s = region.unmap();
+  if (s.ok()) s = mapping->unmap(false);
   if (!s.ok()) {  // the heap stays open, and the program may try again
     if (d) take_back(d.value());
     allocator->announce();

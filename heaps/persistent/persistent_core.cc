@@ -176,9 +176,9 @@ Status PersistentCore::trim() {
   return impl_->allocator->tiles().trim();
 }
 
-Region& PersistentCore::region() { return impl_->region; }
+Region& PersistentCore::region() { return *impl_->mapping->region(); }
 CutMember& PersistentCore::cut_member() { return *impl_; }
-std::byte* PersistentCore::base() const { return impl_->region.data(); }
+std::byte* PersistentCore::base() const { return impl_->mapping->data(); }
 
 Result<void*> PersistentCore::allocate(uint64_t size_bytes, uint64_t alignment) {
   const os::CancelBlock uncancelled;
@@ -208,7 +208,7 @@ Result<void*> PersistentCore::make(const std::string& name, const PersistentType
   if (!object) return Error{object.code(), what + ": " + object.message()};
   Unfinished unfinished(*impl_, object.value(), name);
   const auto offset =
-      static_cast<uint64_t>(static_cast<std::byte*>(object.value()) - impl_->region.data());
+      static_cast<uint64_t>(static_cast<std::byte*>(object.value()) - impl_->mapping->data());
   impl_->names.emplace(
       name, Name{name, type.name, offset, count, type.bytes, type.alignment, type.version});
   construct(object.value());
@@ -226,7 +226,7 @@ Result<void*> PersistentCore::find(const std::string& name, const PersistentType
   if (found == impl_->names.end()) return Error{ENOENT, what + ": there is no such object"};
   if (Status s = check_type(what, found->second, type); !s) return s.error();
   if (count != nullptr) *count = found->second.count;
-  return static_cast<void*>(impl_->region.data() + found->second.offset);
+  return static_cast<void*>(impl_->mapping->data() + found->second.offset);
 }
 
 Result<void*> PersistentCore::find_or_make(const std::string& name, const PersistentType& type,
@@ -268,7 +268,7 @@ PersistentHeapInfo PersistentCore::info() const {
   info.is_consistent = !impl_->is_writable && impl_->is_consistent;
   info.version = impl_->header.version;
   info.metadata_bytes = impl_->header.metadata_bytes;
-  info.size_bytes = impl_->region.size_bytes();
+  info.size_bytes = impl_->mapping->size_bytes();
   info.in_use_bytes =
       impl_->allocator != nullptr ? impl_->allocator->bytes_in_use() : impl_->bytes_in_use;
   info.objects = objects();

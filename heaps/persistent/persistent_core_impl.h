@@ -16,6 +16,7 @@
 #include "heaps/persistent/persistent_format.h"
 #include "heaps/persistent/persistent_image.h"
 #include "heaps/persistent/persistent_lock.h"
+#include "heaps/persistent/persistent_mapping.h"
 #include "outcore/persistent_core.h"
 
 namespace outcore {
@@ -52,6 +53,7 @@ struct PersistentCore::Impl final : CutMember {
   Status create(const PersistentHeapOptions& options);
   Status open(const PersistentHeapOptions& options);
   Status map(const PersistentHeapOptions& options);
+  Status map_once(const PersistentHeapOptions& options, uint64_t reserve);
 
   // persistent_close.cc
   Status close();
@@ -76,7 +78,7 @@ struct PersistentCore::Impl final : CutMember {
   std::shared_ptr<Runtime> owned_runtime;  // of a heap that was opened without one
   Runtime* runtime = nullptr;
   heap::persistent::Place place;
-  Region region;
+  std::unique_ptr<heap::persistent::Mapping> mapping;
   std::unique_ptr<heap::persistent::Allocator> allocator;  // nullptr: the heap is read-only
   Header header{};                                         // as the store contains it
   bool is_writable = false;

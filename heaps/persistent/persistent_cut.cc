@@ -38,7 +38,7 @@ Status PersistentCore::Impl::begin_cut() {
     return Error{ENOMEM, "checkpoint the heap " + place.uri + ": no memory for its metadata"};
   }
   cut_header_ = header_with(*cut_draft_);
-  if (Status s = region.write(cut_header_.metadata_offset, cut_draft_->bytes); !s) {
+  if (Status s = mapping->write(cut_header_.metadata_offset, cut_draft_->bytes); !s) {
     take_back(*cut_draft_);
     cut_draft_.reset();
     return s;
@@ -77,7 +77,7 @@ Status PersistentCore::Impl::end_cut(bool is_adopted, bool may_be_named) {
   Status s;
   if (is_adopted) {
     // The store contains this already; the page in memory must follow.
-    s = region.write(0, open_header(true));
+    s = mapping->write(0, open_header(true));
     header = cut_header_;
     ++header.sequence;
     settle(*cut_draft_);

@@ -1,4 +1,4 @@
-// Opens a persistent heap: its store and lock, its headers and metadata, its region.
+// Opens a persistent heap: its store and lock, its headers and metadata, its mapping.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include "core/base/units.h"
 #include "core/store/registry.h"
 #include "heaps/persistent/persistent_core_impl.h"
+#include "heaps/persistent/persistent_region_mapping.h"
 #include "heaps/persistent/persistent_sizes.h"
 
 namespace outcore {
@@ -27,6 +28,7 @@ using heap::persistent::kHeadersBytes;
 using heap::persistent::kTileBytes;
 using heap::persistent::Name;
 using heap::persistent::Place;
+using heap::persistent::RegionMapping;
 using heap::persistent::State;
 
 namespace heap::persistent {
@@ -139,11 +141,11 @@ Status PersistentCore::Impl::create(const PersistentHeapOptions& options) {
   Status s = map(options);
   if (s.ok()) {
     allocator = std::make_unique<heap::persistent::Allocator>();
-    s = allocator->start(&region, place.store, reserve_bytes, spare_bytes);
+    s = allocator->start(mapping.get(), place.store, reserve_bytes, spare_bytes);
   }
   if (!s.ok()) {  // the store is as empty as before
     allocator.reset();
-    if (region.is_mapped()) static_cast<void>(region.unmap(true));
+    if (mapping != nullptr) static_cast<void>(mapping->unmap(true));
     static_cast<void>(store.resize(0));
     return s;
   }
@@ -192,7 +194,8 @@ Status PersistentCore::Impl::open(const PersistentHeapOptions& options) {
   is_ready = !is_writable;
   if (is_ready) return {};
   allocator = std::make_unique<heap::persistent::Allocator>();
-  if (Status s = allocator->start(&region, place.store, reserve_bytes, spare_bytes); !s) return s;
+  if (Status s = allocator->start(mapping.get(), place.store, reserve_bytes, spare_bytes); !s)
+    return s;
   if (Status s = allocator->restore(image, header.metadata_offset, !is_consistent); !s) return s;
   // The last step: if an earlier one fails, nothing has changed.
   Header opened = header;
@@ -213,11 +216,6 @@ Status PersistentCore::Impl::open(const PersistentHeapOptions& options) {
 Status PersistentCore::Impl::map(const PersistentHeapOptions& options) {
   constexpr uint64_t kReserveMin = uint64_t{1} << 30, kReserve = uint64_t{4} << 40,
                      kReserveMax = uint64_t{64} << 40;
-  MapOptions o;
-  o.access = is_writable ? Access::kReadWrite : Access::kReadOnly;
-  o.size_bytes = header.size_bytes;
-  o.page_bytes = options.page_bytes;
-  o.advice = options.advice;
   if (options.reserve_bytes > kReserveMax)
     return Error{EINVAL, "map the heap " + place.uri + ": reserve_bytes are more than " +
                              base::format_bytes(kReserveMax) + ": ask for less"};
@@ -230,24 +228,30 @@ Status PersistentCore::Impl::map(const PersistentHeapOptions& options) {
       // The metadata of small objects is up to a hundredth of their size, and flush() writes the
       // new metadata beside the old.
       spare_bytes = round_up(wanted / 32, kTileBytes) + (uint64_t{1} << 20);
-      o.reserve_bytes = wanted + spare_bytes;
-      Result<Region> mapped = runtime->map(place.store, o);
-      if (mapped) {
-        region = std::move(mapped).value();
-        break;
-      }
+      reserve_bytes = wanted + spare_bytes;
+      const Status s = map_once(options, reserve_bytes);
+      if (s.ok()) return s;
       const uint64_t half = round_up(wanted / 2, kTileBytes);
-      if (mapped.code() != ENOMEM || options.reserve_bytes != 0 ||
+      if (s.code() != ENOMEM || options.reserve_bytes != 0 ||
           half < std::max(kReserveMin, 2 * least))
-        return mapped.status();
+        return s;
       wanted = half;  // there are few addresses (ulimit -v)
     }
-    reserve_bytes = o.reserve_bytes;
-    return {};
   }
-  Result<Region> mapped = runtime->map(place.store, o);
+  return map_once(options, 0);
+}
+
+// `reserve`: addresses; 0: as many as the heap has bytes.
+Status PersistentCore::Impl::map_once(const PersistentHeapOptions& options, uint64_t reserve) {
+  MapOptions o;
+  o.access = is_writable ? Access::kReadWrite : Access::kReadOnly;
+  o.size_bytes = header.size_bytes;
+  o.page_bytes = options.page_bytes;
+  o.advice = options.advice;
+  o.reserve_bytes = reserve;
+  auto mapped = RegionMapping::map(*runtime, place.store, o);
   if (!mapped) return mapped.status();
-  region = std::move(mapped).value();
+  mapping = std::move(mapped).value();
   return {};
 }
 

@@ -21,15 +21,15 @@ constexpr uint64_t kTrimMin = 64;                     // 4 MiB
 
 }  // namespace
 
-Status Tiles::start(Region* region, std::shared_ptr<Store> store, uint64_t reserve_bytes,
+Status Tiles::start(Mapping* mapping, std::shared_ptr<Store> store, uint64_t reserve_bytes,
                     uint64_t spare_bytes) {
-  OC_CHECK(region->size_bytes() <= reserve_bytes && spare_bytes <= reserve_bytes);
-  region_ = region;
+  OC_CHECK(mapping->size_bytes() <= reserve_bytes && spare_bytes <= reserve_bytes);
+  mapping_ = mapping;
   store_ = std::move(store);
-  count_ = region->size_bytes() / kTileBytes;
+  count_ = mapping->size_bytes() / kTileBytes;
   OC_CHECK(count_ != 0);
   if (Status s = owners_.allocate(reserve_bytes / kTileBytes); !s) return s;
-  base_ = region->data();
+  base_ = mapping->data();
   limit_ = capacity() - spare_bytes / kTileBytes;
   free_.add(1, count_ - 1);
   return {};
@@ -52,7 +52,7 @@ Result<uint64_t> Tiles::allocate(uint64_t count, bool is_metadata) {
     free_.remove(found->first, count);
     return found->first;
   } catch (const std::bad_alloc&) {
-    return Error{ENOMEM, "allocate in " + region_->uri() + ": no memory for the heap's metadata"};
+    return Error{ENOMEM, "allocate in " + mapping_->uri() + ": no memory for the heap's metadata"};
   }
 }
 
@@ -63,14 +63,14 @@ Status Tiles::grow(uint64_t count, uint64_t limit) {
   const uint64_t needed = count - std::min(count, at_end), room = limit - std::min(limit, count_);
   if (needed > room || room == 0)
     return Error{ENOMEM, "allocate " + base::format_bytes(count * kTileBytes) + " in " +
-                             region_->uri() + ": the heap may grow to " +
+                             mapping_->uri() + ": the heap may grow to " +
                              base::format_bytes(limit * kTileBytes) +
                              ": open it again with more reserve_bytes"};
   const uint64_t wanted =
       std::min(room, std::max(needed, std::clamp(count_ / 4, kGrowMin, kGrowMax)));
   Status s;
   for (const uint64_t more : {wanted, needed}) {
-    s = region_->grow((count_ + more) * kTileBytes);
+    s = mapping_->grow((count_ + more) * kTileBytes);
     if (!s) continue;
     const uint64_t first = count_;
     count_ += more;
@@ -114,7 +114,7 @@ Status Tiles::reserve(uint64_t first, uint64_t count, uint64_t run_end) {
     if (error != 0 && ahead != 0) error = promise(at, got = needed);
     if (error != 0)
       return base::system_error(
-          error, "allocate " + base::format_bytes(count * kTileBytes) + " in " + region_->uri(),
+          error, "allocate " + base::format_bytes(count * kTileBytes) + " in " + mapping_->uri(),
           error == -ENOSPC ? "free space there, or objects of the heap" : "");
     backed_.add(at, got);
     at += got;
@@ -123,7 +123,7 @@ Status Tiles::reserve(uint64_t first, uint64_t count, uint64_t run_end) {
 }
 
 void Tiles::prepare(uint64_t first, uint64_t count) noexcept {
-  static_cast<void>(region_->prepare(first * kTileBytes, count * kTileBytes));  // a hint
+  mapping_->prepare(first * kTileBytes, count * kTileBytes);
 }
 
 void Tiles::free(uint64_t first, uint64_t count) noexcept {
@@ -179,11 +179,11 @@ Status Tiles::trim() {
         backed_.remove(run.first, run.count);
         free_.remove(run.first, run.count);
       } catch (const std::bad_alloc&) {
-        return Error{ENOMEM, "trim " + region_->uri() + ": no memory for the heap's metadata"};
+        return Error{ENOMEM, "trim " + mapping_->uri() + ": no memory for the heap's metadata"};
       }
       trimming_count_ += run.count;
     }
-    const Status s = region_->discard(run.first * kTileBytes, run.count * kTileBytes);
+    const Status s = mapping_->discard(run.first * kTileBytes, run.count * kTileBytes);
     if (!s && first_error.ok()) first_error = s;
     from = run.first + run.count;
     const std::lock_guard<std::mutex> guard(lock_);

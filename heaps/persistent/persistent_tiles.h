@@ -1,5 +1,5 @@
 // Tiles: the space of a persistent heap in units of 64 KiB: which tiles are free, which of the free
-// ones have space in the store, and who owns the others. It enlarges region and store, and gives
+// ones have space in the store, and who owns the others. It enlarges mapping and store, and gives
 // space back.
 //
 // Its data is in ordinary memory: no call touches the bytes of the heap. Any thread.
@@ -12,8 +12,8 @@
 
 #include "core/base/range_set.h"
 #include "core/os/address_space.h"
+#include "heaps/persistent/persistent_mapping.h"
 #include "heaps/persistent/persistent_sizes.h"
-#include "outcore/region.h"
 #include "outcore/store.h"
 
 namespace outcore::heap::persistent {
@@ -45,10 +45,10 @@ class Owner {
 
 class Tiles {
  public:
-  // The region has `size_bytes` now, and may grow to `reserve_bytes`. All tiles but the first are
-  // free. The last `spare_bytes` are reserved for metadata, so that a heap that is full of objects
-  // can be closed.
-  Status start(Region* region, std::shared_ptr<Store> store, uint64_t reserve_bytes,
+  // The mapping may grow from what it has now to `reserve_bytes`. All tiles but the first are free.
+  // The last `spare_bytes` are reserved for metadata, so that a heap that is full of objects can be
+  // closed.
+  Status start(Mapping* mapping, std::shared_ptr<Store> store, uint64_t reserve_bytes,
                uint64_t spare_bytes);
 
   // While the heap is opened, in ascending order: these tiles are in use. REQUIRES: finish_open()
@@ -83,7 +83,7 @@ class Tiles {
   Status trim();
   bool should_trim() const { return should_trim_.load(std::memory_order_relaxed); }
 
-  uint64_t tile_count() const;    // of the region
+  uint64_t tile_count() const;    // of the mapping
   uint64_t end() const;           // after the last tile in use
   uint64_t in_use_count() const;  // those of the metadata included
   std::byte* base() const { return base_; }
@@ -96,7 +96,7 @@ class Tiles {
   int promise(uint64_t first, uint64_t count);
   void note_trim();
 
-  Region* region_ = nullptr;
+  Mapping* mapping_ = nullptr;
   std::shared_ptr<Store> store_;
   std::byte* base_ = nullptr;
   os::Table<std::atomic<uint64_t>> owners_;
