@@ -54,7 +54,12 @@ Result<Parts> look_up(const std::string& attempted, std::span<const CheckpointPa
         return wrong("the memory '" + name + "' lies in a region: make the region a part");
       found.memory.push_back({name, {part.memory(), part.size_bytes()}});
     } else {
-      if (!part.region()->is_mapped()) return wrong("a region that is not mapped is a part");
+      if (!part.region()->is_mapped())
+        return wrong(part.member() == nullptr
+                         ? "a region that is not mapped is a part"
+                         : "the heap " + part.member()->name_of() +
+                               " is closed, or the kernel maps it (paging = kKernel), which cannot "
+                               "hold its pages at one moment: open it in a runtime");
       const Region::Impl* const impl = CheckpointAccess::impl(*part.region());
       if (Status s = impl->runtime->check_alive(attempted); !s) return s.error();
       if (found.runtime != nullptr && found.runtime != impl->runtime)

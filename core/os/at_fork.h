@@ -17,6 +17,7 @@ enum class ForkOrder : uint8_t {
   kRuntime,       // takes the process's locks; `outcore run`: all of its own
   kReleaseLink,   // `outcore run`: descriptors that a child does not keep
   kRequests,      // likewise
+  kHeapMappings,  // heaps: what the kernel maps of them
   kHeapThreads,   // heaps: which threads have caches
   kDefaultHeap,   // C: it is made, or not
   kStaticArrays,  // C: likewise

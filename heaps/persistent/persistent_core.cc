@@ -108,9 +108,12 @@ Error no_metadata_memory(const std::string& uri) {
 
 // A new Impl, before its store is opened.
 Result<std::unique_ptr<PersistentCore::Impl>> begin(PersistentCore::Mode mode, Runtime* runtime,
+                                                    const std::string& uri,
                                                     const PersistentHeapOptions& options) {
   auto impl = std::make_unique<PersistentCore::Impl>();
-  if (runtime == nullptr) {
+  if (options.paging == HeapPaging::kKernel) {
+    if (Status s = heap::persistent::check_for_kernel(uri, runtime, options); !s) return s.error();
+  } else if (runtime == nullptr) {
     Result<std::shared_ptr<Runtime>> shared = shared_runtime(options.runtime);
     if (!shared) return shared.error();
     impl->owned_runtime = std::move(shared).value();
@@ -127,7 +130,7 @@ Result<std::unique_ptr<PersistentCore::Impl>> begin(PersistentCore::Mode mode, R
 Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime, const std::string& uri,
                                             const PersistentHeapOptions& options) try {
   const os::CancelBlock uncancelled;
-  auto begun = begin(mode, runtime, options);
+  auto begun = begin(mode, runtime, uri, options);
   if (!begun) return begun.error();
   std::unique_ptr<Impl> impl = std::move(begun).value();
   Result<heap::persistent::Place> place = heap::persistent::open_place(mode, uri);
@@ -145,7 +148,7 @@ Result<PersistentCore> PersistentCore::open(Mode mode, Runtime* runtime,
                                             std::shared_ptr<Store> store,
                                             const PersistentHeapOptions& options) try {
   const os::CancelBlock uncancelled;
-  auto begun = begin(mode, runtime, options);
+  auto begun = begin(mode, runtime, store->uri(), options);
   if (!begun) return begun.error();
   std::unique_ptr<Impl> impl = std::move(begun).value();
   impl->place.uri = store->uri();
@@ -176,7 +179,10 @@ Status PersistentCore::trim() {
   return impl_->allocator->tiles().trim();
 }
 
-Region& PersistentCore::region() { return *impl_->mapping->region(); }
+Region& PersistentCore::region() {
+  Region* const region = impl_->mapping->region();
+  return region != nullptr ? *region : impl_->no_region;
+}
 CutMember& PersistentCore::cut_member() { return *impl_; }
 std::byte* PersistentCore::base() const { return impl_->mapping->data(); }
 

@@ -34,6 +34,10 @@ struct Place {
 // The file or folder to lock; "": none.
 Result<std::string> lock_path(const std::string& uri);
 Result<Place> open_place(PersistentCore::Mode mode, const std::string& uri);
+// For a heap that the kernel is to map. Errors: ENOTSUP (the URI names no file), EINVAL (options
+// that only a runtime can keep), and those of the URI.
+Status check_for_kernel(const std::string& uri, const Runtime* runtime,
+                        const PersistentHeapOptions& options);
 // Errors: those of decode_headers, and of the read.
 Result<Headers> read_headers(Store& store, const std::string& what);
 PersistentHeapInfo describe(const Headers& headers, const Header& header, const Image& image);
@@ -76,9 +80,10 @@ struct PersistentCore::Impl final : CutMember {
   Status check_writable(const char* what) const;
   Status check_open(const char* what) const;
   std::shared_ptr<Runtime> owned_runtime;  // of a heap that was opened without one
-  Runtime* runtime = nullptr;
+  Runtime* runtime = nullptr;              // nullptr: the kernel maps the heap
   heap::persistent::Place place;
   std::unique_ptr<heap::persistent::Mapping> mapping;
+  Region no_region;  // not mapped: that of a heap which the kernel maps
   std::unique_ptr<heap::persistent::Allocator> allocator;  // nullptr: the heap is read-only
   Header header{};                                         // as the store contains it
   bool is_writable = false;

@@ -1,6 +1,6 @@
-// A persistent heap in a checkpoint. Its metadata is in ordinary memory, and is written to the
-// region before the moment of the cut. The header that says "closed" is only in the store, from the
-// time when the whole cut is there until the commit contains it.
+// A persistent heap, in a region, in a checkpoint. Its metadata is in ordinary memory, and is
+// written to the region before the moment of the cut. The header that says "closed" is only in the
+// store, from the time when the whole cut is there until the commit contains it.
 #include <cerrno>
 #include <new>
 

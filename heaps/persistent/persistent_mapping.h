@@ -1,5 +1,6 @@
-// Mapping: the addresses at which a persistent heap lies while it is open: what the heap needs of
-// a region. Any thread, except unmap(); one thread at a time grows.
+// Mapping: the addresses at which a persistent heap lies while it is open, and who brings its pages
+// in: a region of a runtime (RegionMapping), or the kernel (KernelMapping). Any thread, except
+// unmap(); one thread at a time grows.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@ class Mapping {
   virtual std::byte* data() const = 0;  // constant until unmap()
   virtual uint64_t size_bytes() const = 0;
   virtual const std::string& uri() const = 0;  // for messages
+  // nullptr: the kernel brings the pages in.
   virtual Region* region() = 0;
 
   // Writes into the heap. Errors are returned, not raised as a signal.

@@ -11,8 +11,10 @@
 #include "core/base/units.h"
 #include "core/store/registry.h"
 #include "heaps/persistent/persistent_core_impl.h"
+#include "heaps/persistent/persistent_kernel_mapping.h"
 #include "heaps/persistent/persistent_region_mapping.h"
 #include "heaps/persistent/persistent_sizes.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore {
 
@@ -23,6 +25,7 @@ using heap::persistent::Findings;
 using heap::persistent::Header;
 using heap::persistent::Headers;
 using heap::persistent::Image;
+using heap::persistent::KernelMapping;
 using heap::persistent::kFormat;
 using heap::persistent::kHeadersBytes;
 using heap::persistent::kTileBytes;
@@ -103,6 +106,26 @@ Result<Place> open_place(PersistentCore::Mode mode, const std::string& uri) {
   place.store = std::move(opened).value();
   if (Status s = check_same(place); !s) return s.error();
   return place;
+}
+
+Status check_for_kernel(const std::string& uri, const Runtime* runtime,
+                        const PersistentHeapOptions& options) {
+  const auto refuse = [&uri](int code, const std::string& why) {
+    return Error{code, "open the heap " + without_password(uri) + " with paging = kKernel: " + why};
+  };
+  if (runtime != nullptr)
+    return refuse(EINVAL, "a runtime does not page it: leave the runtime out, or the paging");
+  if (options.runtime.budget_bytes || options.runtime.adapts_budget)
+    return refuse(EINVAL, "the kernel knows no budget: leave the budget out, or the paging");
+  if (options.page_bytes != 0 && options.page_bytes != base::kSystemPage)
+    return refuse(EINVAL, "the kernel's pages have 4 KiB: leave page_bytes out, or the paging");
+  Result<store::Uri> parsed = store::parse_uri(uri);
+  if (!parsed) return parsed.status();
+  Result<const StoreKind*> kind = find_store_kind(parsed.value());
+  if (!kind) return kind.status();
+  if (kind.value()->place != StoreKind::Place::kFile)
+    return refuse(ENOTSUP, "the kernel maps files only: name a file, or leave the paging out");
+  return {};
 }
 
 Result<Headers> read_headers(Store& store, const std::string& what) {
@@ -249,7 +272,8 @@ Status PersistentCore::Impl::map_once(const PersistentHeapOptions& options, uint
   o.page_bytes = options.page_bytes;
   o.advice = options.advice;
   o.reserve_bytes = reserve;
-  auto mapped = RegionMapping::map(*runtime, place.store, o);
+  auto mapped = runtime != nullptr ? RegionMapping::map(*runtime, place.store, o)
+                                   : KernelMapping::map(place.store, o);
   if (!mapped) return mapped.status();
   mapping = std::move(mapped).value();
   return {};

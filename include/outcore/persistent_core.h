@@ -22,6 +22,18 @@ namespace outcore {
 
 class CutMember;
 
+// Who brings the pages of a heap into memory, and takes them out again.
+enum class HeapPaging : uint8_t {
+  kOutcore,  // a runtime, within its budget: the heap is a region
+  // The kernel, as it does for any file that is mapped (mmap, MAP_SHARED): no runtime is started,
+  // and nothing is needed of the system but mmap. The heap is the same: one that was made with
+  // either opens with either. Files only. There is no budget, no pages but the kernel's, no
+  // checkpoint of the open heap, and region() is not mapped. A page that cannot be read raises
+  // SIGBUS, and so does a full disk where no space was reserved (a filesystem that cannot, or a
+  // hole in a copy of a heap).
+  kKernel,
+};
+
 struct PersistentHeapOptions {
   // Addresses kept for the heap, which bound its growth while it is open; to let it grow further,
   // open it again with more. 0: 4 TiB or four times its size, less if addresses are short. At most
@@ -35,6 +47,9 @@ struct PersistentHeapOptions {
   // Also opens a heap that was not closed, in the state of its last flush(). Only the program can
   // tell whether the bytes make sense.
   bool even_if_inconsistent = false;
+  // Errors of kKernel: ENOTSUP (the store is no file), EINVAL (a Runtime, a budget or pages of
+  // other than 4 KiB are asked for, too). Of the advice it takes kRandom and kSequential.
+  HeapPaging paging = HeapPaging::kOutcore;
   // Options of the shared runtime, for heaps that are opened without a runtime.
   RuntimeOptions runtime{};
 };
@@ -72,9 +87,9 @@ class PersistentCore {
   enum class Mode : uint8_t { kCreate, kOpen, kOpenReadOnly };
 
   // Opens or creates a heap. Without a runtime, it uses one that is shared by all such heaps of the
-  // process and starts with the first of them. Errors: as Runtime::map and open_store; EEXIST
-  // (create), ENOENT, EBUSY (open elsewhere), EINVAL (not a heap; damaged; another version),
-  // ENOTSUP (a newer format), EUCLEAN (not closed).
+  // process and starts with the first of them; or none, if the kernel is to map the heap. Errors:
+  // as Runtime::map and open_store; EEXIST (create), ENOENT, EBUSY (open elsewhere), EINVAL (not a
+  // heap; damaged; another version), ENOTSUP (a newer format), EUCLEAN (not closed).
   static Result<PersistentCore> open(Mode mode, Runtime* runtime, const std::string& uri,
                                      const PersistentHeapOptions& options);
   // The same with a store of the caller, which is not locked against other processes.
@@ -110,6 +125,7 @@ class PersistentCore {
 
   std::vector<PersistentObject> objects() const;
   PersistentHeapInfo info() const;
+  // Not mapped if the kernel maps the heap (HeapPaging::kKernel).
   Region& region();
   CutMember& cut_member();  // for checkpoints of the heap; of the library
   // The first byte of the heap, which identifies it for allocators.

@@ -141,6 +141,24 @@ TEST_P(CheckpointedHeap, AFailedCheckpointChangesNothing) {
   expect_numbers(then, 20'000);
 }
 
+TEST_P(CheckpointedHeap, OfTheKernelIsRefusedInOneLine) {
+  PersistentHeapOptions options;
+  options.paging = HeapPaging::kKernel;
+  const std::string path = in_file() + ".kernel";
+  PersistentHeap heap = scene::take(PersistentHeap::create(path, options));
+  scene::take(heap.construct<Numbers>("numbers", 1000u, 1u));
+  CheckpointOptions to_pool;
+  to_pool.pool = pool();
+  const auto made = checkpoint("first", {{heap, "graph"}}, to_pool);
+  EXPECT_EQ(made.code(), EINVAL);
+  EXPECT_NE(made.message().find("the kernel maps it"), std::string::npos) << made.message();
+  EXPECT_NE(made.message().find(path), std::string::npos) << made.message();
+  EXPECT_EQ(made.message().find('\n'), std::string::npos) << made.message();
+  ASSERT_TRUE(heap.flush().ok());  // it goes on as if nothing had been asked
+  ASSERT_TRUE(heap.close().ok());
+  expect_sound(path);
+}
+
 // A second one waits for all of the first, the heap's header included.
 TEST_P(CheckpointedHeap, TwoAtOnceAreOneAfterTheOther) {
   Runtime runtime = scene::start_runtime(small_budget());

@@ -7,7 +7,6 @@ namespace outcore {
 namespace {
 
 using scene::Folder;
-using scene::start_runtime;
 using scene::take;
 
 namespace p = persistent;
@@ -15,18 +14,18 @@ using Graph = p::unordered_map<uint64_t, p::vector<uint64_t>>;
 using Index = p::map<p::string, p::vector<p::string>>;
 using Deep = p::vector<p::unordered_map<int, p::map<int, p::vector<p::string>>>>;
 
-class PersistentContainers : public testing::Test {
+class PersistentContainers : public testing::TestWithParam<HeapPaging> {
  protected:
   Folder folder;
-  Runtime runtime = start_runtime();
+  scene::HeapOpener opener{GetParam()};
   const std::string path = folder / "heap";
 };
 
-TEST_F(PersistentContainers, AreThereAtAnotherAddress) {
+TEST_P(PersistentContainers, AreThereAtAnotherAddress) {
   std::byte* old_base = nullptr;
   uint64_t old_bytes = 0;
   {
-    PersistentHeap heap = take(PersistentHeap::create(runtime, path, {.reserve_bytes = 1 << 30}));
+    PersistentHeap heap = take(opener.create(path, {.reserve_bytes = 1 << 30}));
     Graph* graph = take(heap.construct<Graph>("graph"));
     for (uint64_t i = 0; i < 20000; ++i) (*graph)[i % 1000].push_back(i);
     Index* index = take(heap.construct<Index>("index"));
@@ -35,7 +34,7 @@ TEST_F(PersistentContainers, AreThereAtAnotherAddress) {
       (*index)[key].emplace_back("a value that is too long for a short string");
       (*index)[key].emplace_back("short");
     }
-    old_base = heap.region().data();
+    old_base = heap.core().base();
     old_bytes = 1 << 30;
     EXPECT_OK(heap.close());
   }
@@ -43,8 +42,8 @@ TEST_F(PersistentContainers, AreThereAtAnotherAddress) {
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   ASSERT_EQ(taken, old_base);
   {
-    PersistentHeap heap = take(PersistentHeap::open(runtime, path));
-    EXPECT_NE(heap.region().data(), old_base);
+    PersistentHeap heap = take(opener.open(path));
+    EXPECT_NE(heap.core().base(), old_base);
     Graph& graph = *take(heap.find<Graph>("graph"));
     ASSERT_EQ(graph.size(), 1000u);
     for (uint64_t v = 0; v < 1000; ++v) {
@@ -61,9 +60,9 @@ TEST_F(PersistentContainers, AreThereAtAnotherAddress) {
   ::munmap(taken, old_bytes);
 }
 
-TEST_F(PersistentContainers, NestAsDeepAsOneLikes) {
+TEST_P(PersistentContainers, NestAsDeepAsOneLikes) {
   {
-    PersistentHeap heap = take(PersistentHeap::create(runtime, path));
+    PersistentHeap heap = take(opener.create(path));
     Deep* deep = take(heap.construct<Deep>("deep"));
     for (int i = 0; i < 5; ++i) {
       deep->emplace_back();
@@ -73,7 +72,7 @@ TEST_F(PersistentContainers, NestAsDeepAsOneLikes) {
     }
     EXPECT_OK(heap.close());
   }
-  PersistentHeap heap = take(PersistentHeap::open(runtime, path));
+  PersistentHeap heap = take(opener.open(path));
   Deep& deep = *take(heap.find<Deep>("deep"));
   ASSERT_EQ(deep.size(), 5u);
   for (auto& outer : deep)
@@ -86,9 +85,9 @@ TEST_F(PersistentContainers, NestAsDeepAsOneLikes) {
   EXPECT_EQ(take(persistent_heap_info(path)).in_use_bytes, 0u);
 }
 
-TEST_F(PersistentContainers, AreOfEveryKind) {
+TEST_P(PersistentContainers, AreOfEveryKind) {
   {
-    PersistentHeap heap = take(PersistentHeap::create(runtime, path));
+    PersistentHeap heap = take(opener.create(path));
     auto& deque = *take(heap.construct<p::deque<int>>("deque"));
     auto& list = *take(heap.construct<p::list<p::string>>("list"));
     auto& set = *take(heap.construct<p::set<int>>("set"));
@@ -110,7 +109,7 @@ TEST_F(PersistentContainers, AreOfEveryKind) {
                  p::string("three and some more, so that it is allocated", heap.allocator<char>()));
     EXPECT_OK(heap.close());
   }
-  PersistentHeap heap = take(PersistentHeap::open_read_only(runtime, path));
+  PersistentHeap heap = take(opener.open_read_only(path));
   EXPECT_EQ(take(heap.find<p::deque<int>>("deque"))->front(), 2999);
   EXPECT_EQ(take(heap.find<p::list<p::string>>("list"))->front().size(), 41u);
   EXPECT_EQ(take(heap.find<p::set<int>>("set"))->size(), 1500u);
@@ -121,9 +120,8 @@ TEST_F(PersistentContainers, AreOfEveryKind) {
   EXPECT_EQ(take(heap.find<p::string>("text"))->size(), 3005u);
 }
 
-TEST_F(PersistentContainers, ThrowWhatTheHeapSays) {
-  PersistentHeap heap =
-      take(PersistentHeap::create(runtime, path, {.reserve_bytes = uint64_t{8} << 20}));
+TEST_P(PersistentContainers, ThrowWhatTheHeapSays) {
+  PersistentHeap heap = take(opener.create(path, {.reserve_bytes = uint64_t{8} << 20}));
   auto& vector = *take(heap.construct<p::vector<uint64_t>>("vector"));
   try {
     for (uint64_t i = 0;; ++i) vector.push_back(i);
@@ -138,9 +136,9 @@ TEST_F(PersistentContainers, ThrowWhatTheHeapSays) {
   EXPECT_OK(heap.close());
 }
 
-TEST_F(PersistentContainers, OfTwoHeapsDoNotMix) {
-  PersistentHeap a = take(PersistentHeap::create(runtime, folder / "a"));
-  PersistentHeap b = take(PersistentHeap::create(runtime, folder / "b"));
+TEST_P(PersistentContainers, OfTwoHeapsDoNotMix) {
+  PersistentHeap a = take(opener.create(folder / "a"));
+  PersistentHeap b = take(opener.create(folder / "b"));
   auto& in_a = *take(a.construct<p::vector<p::string>>("v"));
   auto& in_b = *take(b.construct<p::vector<p::string>>("v"));
   for (int i = 0; i < 1000; ++i) {
@@ -153,13 +151,13 @@ TEST_F(PersistentContainers, OfTwoHeapsDoNotMix) {
   EXPECT_FALSE(in_b.get_allocator().outer_allocator() == PersistentAllocator<int>(nullptr));
 }
 
-TEST_F(PersistentContainers, OfAReadOnlyHeapCannotGrow) {
+TEST_P(PersistentContainers, OfAReadOnlyHeapCannotGrow) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // the child starts threads of its own
   {
-    PersistentHeap heap = take(PersistentHeap::create(runtime, path));
+    PersistentHeap heap = take(opener.create(path));
     take(heap.construct<p::vector<int>>("v", 10u, 1));
   }
-  PersistentHeap heap = take(PersistentHeap::open_read_only(runtime, path));
+  PersistentHeap heap = take(opener.open_read_only(path));
   EXPECT_THROW(heap.allocator<int>().allocate(1), PersistentHeapFull);
   EXPECT_EQ(heap.allocate(1).code(), EACCES);
   EXPECT_EQ(heap.construct<int>("x", 1).code(), EACCES);
@@ -168,12 +166,14 @@ TEST_F(PersistentContainers, OfAReadOnlyHeapCannotGrow) {
   EXPECT_OK(heap.close());
   EXPECT_EXIT(
       {
-        Runtime own = start_runtime();
-        PersistentHeap mine = take(PersistentHeap::open_read_only(own, path));
+        scene::HeapOpener own(GetParam());
+        PersistentHeap mine = take(own.open_read_only(path));
         (*take(mine.find<p::vector<int>>("v")))[0] = 2;
       },
       testing::KilledBySignal(SIGSEGV), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(Pagings, PersistentContainers, scene::kEveryPaging, scene::name_of_paging);
 
 }  // namespace
 }  // namespace outcore

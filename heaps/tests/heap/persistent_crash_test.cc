@@ -15,7 +15,7 @@ using scene::start_runtime;
 using scene::take;
 using scene::wait_for;
 
-class PersistentCrash : public testing::Test {
+class PersistentCrash : public testing::TestWithParam<HeapPaging> {
  protected:
   Folder folder;
   const std::string path = folder / "heap";
@@ -31,18 +31,18 @@ class PersistentCrash : public testing::Test {
   }
   static void die() { ::kill(::getpid(), SIGKILL); }
   void make_heap() {
-    Runtime runtime = start_runtime();
-    PersistentHeap heap = take(PersistentHeap::create(runtime, path));
+    scene::HeapOpener opener(GetParam());
+    PersistentHeap heap = take(opener.create(path));
     take(heap.construct<persistent::vector<int>>("v", 100u, 7));
     EXPECT_OK(heap.close());
   }
 };
 
-TEST_F(PersistentCrash, OfTheProgramIsToldByTheHeap) {
+TEST_P(PersistentCrash, OfTheProgramIsToldByTheHeap) {
   make_heap();
   run_and_die([&] {
-    Runtime runtime = start_runtime();
-    PersistentHeap heap = take(PersistentHeap::open(runtime, path));
+    scene::HeapOpener opener(GetParam());
+    PersistentHeap heap = take(opener.open(path));
     take(heap.find<persistent::vector<int>>("v"))->push_back(8);
     die();
   });
@@ -50,26 +50,26 @@ TEST_F(PersistentCrash, OfTheProgramIsToldByTheHeap) {
   const std::vector<std::string> findings = take(persistent_heap_check(path));
   ASSERT_EQ(findings.size(), 1u) << findings.at(0);
   EXPECT_NE(findings[0].find("not closed"), std::string::npos) << findings[0];
-  Runtime runtime = start_runtime();
-  const auto opened = PersistentHeap::open(runtime, path);
+  scene::HeapOpener opener(GetParam());
+  const auto opened = opener.open(path);
   EXPECT_EQ(opened.code(), EUCLEAN);
   EXPECT_NE(opened.message().find("was not closed"), std::string::npos) << opened.message();
-  EXPECT_EQ(PersistentHeap::open_read_only(runtime, path).code(), EUCLEAN);
+  EXPECT_EQ(opener.open_read_only(path).code(), EUCLEAN);
 }
 
-TEST_F(PersistentCrash, LeavesWhatTheLastFlushStored) {
+TEST_P(PersistentCrash, LeavesWhatTheLastFlushStored) {
   run_and_die([&] {
-    Runtime runtime = start_runtime();
-    PersistentHeap heap = take(PersistentHeap::create(runtime, path));
+    scene::HeapOpener opener(GetParam());
+    PersistentHeap heap = take(opener.create(path));
     take(heap.construct<persistent::vector<int>>("v", 100000u, 7));
     EXPECT_OK(heap.flush());
     take(heap.construct_array<int>("late", 1000000));  // grows; not in the metadata
     die();
   });
   EXPECT_FALSE(take(PersistentHeap::is_consistent(path)));
-  Runtime runtime = start_runtime();
+  scene::HeapOpener opener(GetParam());
   {
-    PersistentHeap heap = take(PersistentHeap::open(runtime, path, {.even_if_inconsistent = true}));
+    PersistentHeap heap = take(opener.open(path, {.even_if_inconsistent = true}));
     auto& v = *take(heap.find<persistent::vector<int>>("v"));
     ASSERT_EQ(v.size(), 100000u);
     for (const int i : v) ASSERT_EQ(i, 7);
@@ -80,26 +80,26 @@ TEST_F(PersistentCrash, LeavesWhatTheLastFlushStored) {
   EXPECT_TRUE(take(PersistentHeap::is_consistent(path)));
   EXPECT_TRUE(take(persistent_heap_check(path)).empty());
   EXPECT_EQ(std::filesystem::file_size(path), take(persistent_heap_info(path)).size_bytes);
-  PersistentHeap heap = take(PersistentHeap::open(runtime, path));
+  PersistentHeap heap = take(opener.open(path));
   EXPECT_EQ(take(heap.find<persistent::vector<int>>("v"))->size(), 100001u);
 }
 
-TEST_F(PersistentCrash, BeforeTheFirstFlushLeavesAnEmptyHeap) {
+TEST_P(PersistentCrash, BeforeTheFirstFlushLeavesAnEmptyHeap) {
   run_and_die([&] {
-    Runtime runtime = start_runtime();
-    PersistentHeap heap = take(PersistentHeap::create(runtime, path));
+    scene::HeapOpener opener(GetParam());
+    PersistentHeap heap = take(opener.create(path));
     take(heap.construct<int>("one", 1));
     die();
   });
   EXPECT_FALSE(take(PersistentHeap::is_consistent(path)));
-  Runtime runtime = start_runtime();
-  PersistentHeap heap = take(PersistentHeap::open(runtime, path, {.even_if_inconsistent = true}));
+  scene::HeapOpener opener(GetParam());
+  PersistentHeap heap = take(opener.open(path, {.even_if_inconsistent = true}));
   EXPECT_EQ(heap.find<int>("one").code(), ENOENT);
 }
 
-TEST_F(PersistentCrash, OfAChildLeavesTheParentsHeapAlone) {
-  Runtime runtime = start_runtime();
-  PersistentHeap heap = take(PersistentHeap::create(runtime, path));
+TEST_P(PersistentCrash, OfAChildLeavesTheParentsHeapAlone) {
+  scene::HeapOpener opener(GetParam());
+  PersistentHeap heap = take(opener.create(path));
   take(heap.construct<int>("one", 1));
   const int status = wait_for(run_child([&] {
     const PersistentHeap mine = std::move(heap);  // and it ends here
@@ -107,20 +107,20 @@ TEST_F(PersistentCrash, OfAChildLeavesTheParentsHeapAlone) {
   }));
   EXPECT_EQ(status, 0);
   EXPECT_FALSE(take(PersistentHeap::is_consistent(path)));
-  EXPECT_EQ(PersistentHeap::open(runtime, path).code(), EBUSY);  // the parent still has it
+  EXPECT_EQ(opener.open(path).code(), EBUSY);  // the parent still has it
   take(heap.construct<int>("two", 2));
   EXPECT_OK(heap.close());
-  EXPECT_EQ(*take(take(PersistentHeap::open(runtime, path)).find<int>("two")), 2);
+  EXPECT_EQ(*take(take(opener.open(path)).find<int>("two")), 2);
 }
 
 // The lock ends with its owner, whatever children go on.
-TEST_F(PersistentCrash, OfAnOwnerWithAChildLeavesNoLock) {
+TEST_P(PersistentCrash, OfAnOwnerWithAChildLeavesNoLock) {
   int to_test[2], to_child[2];
   ASSERT_EQ(::pipe2(to_test, O_CLOEXEC), 0);
   ASSERT_EQ(::pipe2(to_child, O_CLOEXEC), 0);
   const pid_t owner = scene::run_child([&] {
-    Runtime own = start_runtime();
-    PersistentHeap heap = take(PersistentHeap::create(own, path));
+    scene::HeapOpener opener(GetParam());
+    PersistentHeap heap = take(opener.create(path));
     scene::run_child([&] {
       ::close(to_child[1]);
       const pid_t self = ::getpid();  // told by itself: until it runs it has what its parent had
@@ -133,13 +133,15 @@ TEST_F(PersistentCrash, OfAnOwnerWithAChildLeavesNoLock) {
   });
   pid_t child = 0;
   ASSERT_EQ(::read(to_test[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
-  Runtime runtime = start_runtime();
-  EXPECT_EQ(PersistentHeap::open(runtime, path).code(), EBUSY);
+  scene::HeapOpener opener(GetParam());
+  EXPECT_EQ(opener.open(path).code(), EBUSY);
   ::kill(owner, SIGKILL);
   EXPECT_TRUE(WIFSIGNALED(scene::wait_for(owner)));
-  EXPECT_EQ(PersistentHeap::open(runtime, path).code(), EUCLEAN);
+  EXPECT_EQ(opener.open(path).code(), EUCLEAN);
   for (const int fd : {to_test[0], to_test[1], to_child[0], to_child[1]}) ::close(fd);
 }
+
+INSTANTIATE_TEST_SUITE_P(Pagings, PersistentCrash, scene::kEveryPaging, scene::name_of_paging);
 
 class PersistentFailure : public testing::Test {
  protected:

@@ -8,7 +8,6 @@ namespace outcore {
 namespace {
 
 using scene::Folder;
-using scene::start_runtime;
 using scene::take;
 
 template <typename Key>
@@ -16,10 +15,10 @@ struct AlwaysTheSame {
   size_t operator()(const Key&) const { return 7; }
 };
 
-class PersistentHashMap : public testing::Test {
+class PersistentHashMap : public testing::TestWithParam<HeapPaging> {
  protected:
   Folder folder;
-  Runtime runtime = start_runtime();
+  scene::HeapOpener opener{GetParam()};
   const std::string path = folder / "heap";
 
   template <typename Map>
@@ -27,8 +26,7 @@ class PersistentHashMap : public testing::Test {
     std::mt19937_64 random(5);
     std::map<uint64_t, uint64_t> model;
     for (int cycle = 0; cycle < 4; ++cycle) {
-      PersistentHeap heap = take(cycle == 0 ? PersistentHeap::create(runtime, path)
-                                            : PersistentHeap::open(runtime, path));
+      PersistentHeap heap = take(cycle == 0 ? opener.create(path) : opener.open(path));
       Map& map = *take(heap.find_or_construct<Map>("map"));
       for (int step = 0; step < steps; ++step) {
         const uint64_t key = random() % keys;
@@ -60,19 +58,19 @@ class PersistentHashMap : public testing::Test {
   }
 };
 
-TEST_F(PersistentHashMap, AgreesWithAModel) {
+TEST_P(PersistentHashMap, AgreesWithAModel) {
   agree_with_a_model<persistent::hash_map<uint64_t, uint64_t>>(100000, 20000);
 }
 
-TEST_F(PersistentHashMap, AgreesWithAModelWhereAllHashesAreAlike) {
+TEST_P(PersistentHashMap, AgreesWithAModelWhereAllHashesAreAlike) {
   agree_with_a_model<persistent::hash_map<uint64_t, uint64_t, AlwaysTheSame<uint64_t>>>(4000, 200);
 }
 
-TEST_F(PersistentHashMap, HandsItsAllocatorOn) {
+TEST_P(PersistentHashMap, HandsItsAllocatorOn) {
   using Inner = persistent::hash_map<persistent::string, persistent::vector<persistent::string>>;
   using Map = persistent::hash_map<int, Inner>;
   {
-    PersistentHeap heap = take(PersistentHeap::create(runtime, path));
+    PersistentHeap heap = take(opener.create(path));
     Map& map = *take(heap.construct<Map>("map"));
     for (int i = 0; i < 100; ++i)
       for (size_t k = 0; k < 20; ++k) {
@@ -81,7 +79,7 @@ TEST_F(PersistentHashMap, HandsItsAllocatorOn) {
       }
     EXPECT_OK(heap.close());
   }
-  PersistentHeap heap = take(PersistentHeap::open(runtime, path));
+  PersistentHeap heap = take(opener.open(path));
   Map& map = *take(heap.find<Map>("map"));
   ASSERT_EQ(map.size(), 100u);
   for (const auto& [i, inner] : map) {
@@ -95,9 +93,8 @@ TEST_F(PersistentHashMap, HandsItsAllocatorOn) {
   EXPECT_EQ(take(persistent_heap_info(path)).in_use_bytes, 0u);
 }
 
-TEST_F(PersistentHashMap, IsAsItWasIfTheHeapIsFull) {
-  PersistentHeap heap =
-      take(PersistentHeap::create(runtime, path, {.reserve_bytes = uint64_t{4} << 20}));
+TEST_P(PersistentHashMap, IsAsItWasIfTheHeapIsFull) {
+  PersistentHeap heap = take(opener.create(path, {.reserve_bytes = uint64_t{4} << 20}));
   auto& map = *take(heap.construct<persistent::hash_map<uint64_t, uint64_t>>("map"));
   uint64_t count = 0;
   EXPECT_THROW(
@@ -110,6 +107,8 @@ TEST_F(PersistentHashMap, IsAsItWasIfTheHeapIsFull) {
   EXPECT_EQ(map.erase(uint64_t{0}), 1u);
   EXPECT_OK(heap.close());
 }
+
+INSTANTIATE_TEST_SUITE_P(Pagings, PersistentHashMap, scene::kEveryPaging, scene::name_of_paging);
 
 }  // namespace
 }  // namespace outcore

@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include "heaps/tests/heap/persistent_scene.h"
 
@@ -12,7 +13,6 @@ namespace outcore {
 namespace {
 
 using scene::Folder;
-using scene::start_runtime;
 using scene::take;
 
 uint64_t mix(uint64_t x) {
@@ -50,19 +50,20 @@ struct Entry {
 };
 using Table = persistent::unordered_map<uint64_t, Entry>;
 
-class PersistentModel : public testing::TestWithParam<uint64_t> {};
+using SeedAndPaging = std::tuple<uint64_t, HeapPaging>;
+class PersistentModel : public testing::TestWithParam<SeedAndPaging> {};
 
 TEST_P(PersistentModel, HoldsAcrossClosings) {
   const Folder folder;
   const std::string path = folder / "heap";
-  std::mt19937_64 random(GetParam());
+  std::mt19937_64 random(std::get<0>(GetParam()));
   std::map<uint64_t, uint64_t> model;  // key, size
   std::map<std::string, std::string> names;
-  Runtime runtime = start_runtime(uint64_t{4} << 20);
+  constexpr uint64_t kBudget = uint64_t{4} << 20;
+  scene::HeapOpener opener(std::get<1>(GetParam()), kBudget);
   uint64_t next = 1;
   for (int cycle = 0; cycle < 6; ++cycle) {
-    PersistentHeap heap = take(cycle == 0 ? PersistentHeap::create(runtime, path)
-                                          : PersistentHeap::open(runtime, path));
+    PersistentHeap heap = take(cycle == 0 ? opener.create(path) : opener.open(path));
     Table& table = *take(heap.find_or_construct<Table>("table"));
     ASSERT_EQ(table.size(), model.size());
     const bool is_shrinking = cycle % 3 == 2;
@@ -106,23 +107,25 @@ TEST_P(PersistentModel, HoldsAcrossClosings) {
     const std::vector<std::string> findings = take(persistent_heap_check(path));
     ASSERT_TRUE(findings.empty()) << findings[0];
   }
-  const uint64_t budget = runtime.budget_bytes();
-  EXPECT_LE(runtime.metrics().gauges.used_bytes_max, budget);
-  EXPECT_GT(std::filesystem::file_size(path), 2 * budget);
+  if (Runtime* const runtime = opener.runtime(); runtime != nullptr) {
+    EXPECT_LE(runtime->metrics().gauges.used_bytes_max, kBudget);
+  }
+  EXPECT_GT(std::filesystem::file_size(path), 2 * kBudget);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, PersistentModel, testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Seeds, PersistentModel,
+                         testing::Combine(testing::Values(1, 2, 3), scene::kEveryPaging));
 
-class PersistentThreads : public testing::TestWithParam<unsigned> {};
+using ThreadsAndPaging = std::tuple<unsigned, HeapPaging>;
+class PersistentThreads : public testing::TestWithParam<ThreadsAndPaging> {};
 
 TEST_P(PersistentThreads, AllocateAndFreeAtTheSameTime) {
   const Folder folder;
   const std::string path = folder / "heap";
-  const unsigned threads = GetParam();
-  Runtime runtime = start_runtime(uint64_t{16} << 20);
+  const unsigned threads = std::get<0>(GetParam());
+  scene::HeapOpener opener(std::get<1>(GetParam()));
   for (int round = 0; round < 2; ++round) {
-    PersistentHeap heap = take(round == 0 ? PersistentHeap::create(runtime, path)
-                                          : PersistentHeap::open(runtime, path));
+    PersistentHeap heap = take(round == 0 ? opener.create(path) : opener.open(path));
     // What one makes the next frees, and so on round.
     std::vector<std::deque<Entry>> handed(threads);
     std::vector<std::mutex> locks(threads);
@@ -182,11 +185,11 @@ TEST_P(PersistentThreads, AllocateAndFreeAtTheSameTime) {
 
 TEST_P(PersistentThreads, MakeObjectsAtTheSameTime) {
   const Folder folder;
-  Runtime runtime = start_runtime();
-  PersistentHeap heap = take(PersistentHeap::create(runtime, folder / "heap"));
+  scene::HeapOpener opener(std::get<1>(GetParam()));
+  PersistentHeap heap = take(opener.create(folder / "heap"));
   std::atomic<int> made{0};
   std::vector<std::thread> all;
-  for (unsigned t = 0; t < GetParam(); ++t)
+  for (unsigned t = 0; t < std::get<0>(GetParam()); ++t)
     all.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
         if (heap.construct<int>(std::to_string(i), i).ok()) ++made;
@@ -198,11 +201,13 @@ TEST_P(PersistentThreads, MakeObjectsAtTheSameTime) {
 }
 
 // A thread that outlives a heap has nothing of it any more.
-TEST(PersistentThread, MayOutliveTheHeap) {
+class PersistentThread : public testing::TestWithParam<HeapPaging> {};
+
+TEST_P(PersistentThread, MayOutliveTheHeap) {
   const Folder folder;
-  Runtime runtime = start_runtime();
+  scene::HeapOpener opener(GetParam());
   std::atomic<int> turn{0};
-  std::optional<PersistentHeap> heap = take(PersistentHeap::create(runtime, folder / "a"));
+  std::optional<PersistentHeap> heap = take(opener.create(folder / "a"));
   std::thread other([&] {
     take(heap->allocate(100));
     turn = 1;
@@ -211,7 +216,7 @@ TEST(PersistentThread, MayOutliveTheHeap) {
     take(heap->allocate(100));  // of another heap, perhaps at the same address
   });
   turn.wait(0);
-  heap = take(PersistentHeap::create(runtime, folder / "b"));
+  heap = take(opener.create(folder / "b"));
   turn = 2;
   turn.notify_all();
   other.join();
@@ -220,7 +225,10 @@ TEST(PersistentThread, MayOutliveTheHeap) {
   EXPECT_EQ(take(persistent_heap_info(folder / "a")).in_use_bytes, 112u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Counts, PersistentThreads, testing::Values(1, 2, 4, 8));
+INSTANTIATE_TEST_SUITE_P(Counts, PersistentThreads,
+                         testing::Combine(testing::Values(1, 2, 4, 8), scene::kEveryPaging));
+
+INSTANTIATE_TEST_SUITE_P(Pagings, PersistentThread, scene::kEveryPaging, scene::name_of_paging);
 
 }  // namespace
 }  // namespace outcore

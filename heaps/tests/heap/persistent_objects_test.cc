@@ -7,7 +7,6 @@ namespace outcore {
 namespace {
 
 using scene::Folder;
-using scene::start_runtime;
 using scene::take;
 
 struct Pair {
@@ -33,17 +32,17 @@ struct Counted {
   ~Counted() { --alive; }
 };
 
-class PersistentObjects : public testing::Test {
+class PersistentObjects : public testing::TestWithParam<HeapPaging> {
  protected:
   Folder folder;
-  Runtime runtime = start_runtime();
+  scene::HeapOpener opener{GetParam()};
   const std::string path = folder / "heap";
 
-  PersistentHeap create() { return take(PersistentHeap::create(runtime, path)); }
-  PersistentHeap open() { return take(PersistentHeap::open(runtime, path)); }
+  PersistentHeap create() { return take(opener.create(path)); }
+  PersistentHeap open() { return take(opener.open(path)); }
 };
 
-TEST_F(PersistentObjects, AreThereAfterTheHeapWasClosed) {
+TEST_P(PersistentObjects, AreThereAfterTheHeapWasClosed) {
   {
     PersistentHeap heap = create();
     *take(heap.construct<uint64_t>("count", 41u)) += 1;
@@ -60,13 +59,13 @@ TEST_F(PersistentObjects, AreThereAfterTheHeapWasClosed) {
   EXPECT_EQ(numbers[999], 5);
 }
 
-TEST_F(PersistentObjects, AreClosedByTheDestructorToo) {
+TEST_P(PersistentObjects, AreClosedByTheDestructorToo) {
   { *take(create().construct<int>("one", 0)) = 1; }
   EXPECT_TRUE(take(PersistentHeap::is_consistent(path)));
   EXPECT_EQ(*take(open().find<int>("one")), 1);
 }
 
-TEST_F(PersistentObjects, HaveNamesOfTheirOwn) {
+TEST_P(PersistentObjects, HaveNamesOfTheirOwn) {
   PersistentHeap heap = create();
   take(heap.construct<int>("one", 1));
   EXPECT_EQ(heap.construct<int>("one", 2).code(), EEXIST);
@@ -79,7 +78,7 @@ TEST_F(PersistentObjects, HaveNamesOfTheirOwn) {
   EXPECT_EQ(heap.construct<int>(std::string(70000, 'x'), 1).code(), EINVAL);
 }
 
-TEST_F(PersistentObjects, AreFoundByTheirTypeOnly) {
+TEST_P(PersistentObjects, AreFoundByTheirTypeOnly) {
   PersistentHeap heap = create();
   take(heap.construct<Pair>("pair"));
   const Result<Other*> other = heap.find<Other>("pair");
@@ -91,7 +90,7 @@ TEST_F(PersistentObjects, AreFoundByTheirTypeOnly) {
   EXPECT_TRUE(heap.find<Pair>("pair").ok());
 }
 
-TEST_F(PersistentObjects, AreToldByName) {
+TEST_P(PersistentObjects, AreToldByName) {
   PersistentHeap heap = create();
   take(heap.construct<Pair>("b"));
   take(heap.construct_array<uint16_t>("a", 7));
@@ -106,7 +105,7 @@ TEST_F(PersistentObjects, AreToldByName) {
   EXPECT_EQ(all[1].element_bytes, sizeof(Pair));
 }
 
-TEST_F(PersistentObjects, EndWhenTheyAreDestroyed) {
+TEST_P(PersistentObjects, EndWhenTheyAreDestroyed) {
   Counted::alive = 0;
   PersistentHeap heap = create();
   take(heap.construct_array<Counted>("some", 10));
@@ -117,7 +116,7 @@ TEST_F(PersistentObjects, EndWhenTheyAreDestroyed) {
   take(heap.construct<int>("some", 1));
 }
 
-TEST_F(PersistentObjects, AreNotThereIfTheirConstructorThrows) {
+TEST_P(PersistentObjects, AreNotThereIfTheirConstructorThrows) {
   PersistentHeap heap = create();
   EXPECT_THROW(static_cast<void>(heap.construct<Thrower>("it", 1)), std::runtime_error);
   EXPECT_EQ(heap.find<Thrower>("it").code(), ENOENT);
@@ -131,7 +130,7 @@ TEST_F(PersistentObjects, AreNotThereIfTheirConstructorThrows) {
   EXPECT_EQ(open().info().in_use_bytes, 0u);
 }
 
-TEST_F(PersistentObjects, AreAligned) {
+TEST_P(PersistentObjects, AreAligned) {
   PersistentHeap heap = create();
   for (int i = 0; i < 50; ++i) {
     Wide* wide = take(heap.construct<Wide>(std::to_string(i)));
@@ -147,25 +146,25 @@ TEST_F(PersistentObjects, AreAligned) {
   EXPECT_EQ(heap.allocate(1, 24).code(), EINVAL);
 }
 
-TEST_F(PersistentObjects, HaveAVersionOfTheProgramsOwn) {
+TEST_P(PersistentObjects, HaveAVersionOfTheProgramsOwn) {
   {
-    PersistentHeap heap = take(PersistentHeap::create(runtime, path, {.version = 3}));
+    PersistentHeap heap = take(opener.create(path, {.version = 3}));
     EXPECT_OK(heap.close());
   }
-  EXPECT_TRUE(PersistentHeap::open(runtime, path).ok());
-  EXPECT_TRUE(PersistentHeap::open(runtime, path, {.version = 3}).ok());
-  const auto other = PersistentHeap::open(runtime, path, {.version = 4});
+  EXPECT_TRUE(opener.open(path).ok());
+  EXPECT_TRUE(opener.open(path, {.version = 3}).ok());
+  const auto other = opener.open(path, {.version = 4});
   EXPECT_EQ(other.code(), EINVAL);
   EXPECT_NE(other.message().find("version 3"), std::string::npos) << other.message();
   EXPECT_TRUE(take(PersistentHeap::is_consistent(path)));
 }
 
-TEST_F(PersistentObjects, StopTheProgramIfFreedTwice) {
+TEST_P(PersistentObjects, StopTheProgramIfFreedTwice) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // the child starts threads of its own
   EXPECT_DEATH(
       {
-        Runtime own = start_runtime();
-        PersistentHeap heap = take(PersistentHeap::create(own, folder / "twice"));
+        scene::HeapOpener own(GetParam());
+        PersistentHeap heap = take(own.create(folder / "twice"));
         void* object = take(heap.allocate(100000));
         heap.deallocate(object);
         heap.deallocate(object);
@@ -173,7 +172,8 @@ TEST_F(PersistentObjects, StopTheProgramIfFreedTwice) {
       "not in use");
 }
 
-TEST_F(PersistentObjects, NeedNoRuntimeOfTheCallers) {
+TEST(PersistentObjectsAlone, NeedNoRuntimeOfTheCallers) {
+  const Folder folder;
   ::setenv("OUTCORE_BUDGET", "16M", 1);
   {
     PersistentHeap heap = take(PersistentHeap::create(folder / "a"));
@@ -185,6 +185,8 @@ TEST_F(PersistentObjects, NeedNoRuntimeOfTheCallers) {
   ::unsetenv("OUTCORE_BUDGET");
   EXPECT_EQ(*take(take(PersistentHeap::open_read_only(folder / "b")).find<int>("one")), 2);
 }
+
+INSTANTIATE_TEST_SUITE_P(Pagings, PersistentObjects, scene::kEveryPaging, scene::name_of_paging);
 
 }  // namespace
 }  // namespace outcore

@@ -37,9 +37,11 @@ TEST(PersistentReaders, OfSeveralProcessesSeeTheSame) {
   ASSERT_EQ(::pipe(go), 0);
   std::vector<pid_t> children;
   for (int c = 0; c < 3; ++c)
-    children.push_back(run_child([&] {
-      Runtime runtime = start_runtime(uint64_t{4} << 20);  // less than the heap
-      PersistentHeap heap = take(PersistentHeap::open_read_only(runtime, path));
+    children.push_back(run_child([&, c] {
+      // One over the kernel's mapping, and the others with less than the heap.
+      scene::HeapOpener opener(c == 0 ? HeapPaging::kKernel : HeapPaging::kOutcore,
+                               uint64_t{4} << 20);
+      PersistentHeap heap = take(opener.open_read_only(path));
       char byte = 0;  // all of them have it open at the same time
       if (::write(ready[1], &byte, 1) != 1 || ::read(go[0], &byte, 1) != 1) return 1;
       const Map& map = *take(heap.find<Map>("map"));

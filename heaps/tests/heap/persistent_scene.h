@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,49 @@ template <typename T>
 T take(Result<T> result) {
   EXPECT_TRUE(result.ok()) << result.message();
   return std::move(result).value();
+}
+
+// Opens heaps as the paging says: in regions of a runtime of its own, which starts with the first
+// of them (a child that starts threads needs a parent that had none), or over the kernel's mapping.
+class HeapOpener {
+ public:
+  explicit HeapOpener(HeapPaging paging, uint64_t budget_bytes = uint64_t{16} << 20)
+      : paging_(paging), budget_bytes_(budget_bytes) {}
+  using Options = PersistentHeapOptions;
+
+  Result<PersistentHeap> create(const std::string& uri, const Options& options = {}) {
+    if (Runtime* const own = runtime()) return PersistentHeap::create(*own, uri, options);
+    return PersistentHeap::create(uri, by_kernel(options));
+  }
+  Result<PersistentHeap> open(const std::string& uri, const Options& options = {}) {
+    if (Runtime* const own = runtime()) return PersistentHeap::open(*own, uri, options);
+    return PersistentHeap::open(uri, by_kernel(options));
+  }
+  Result<PersistentHeap> open_read_only(const std::string& uri, const Options& options = {}) {
+    if (Runtime* const own = runtime()) return PersistentHeap::open_read_only(*own, uri, options);
+    return PersistentHeap::open_read_only(uri, by_kernel(options));
+  }
+  // nullptr: the kernel's mapping needs none.
+  Runtime* runtime() {
+    if (paging_ == HeapPaging::kKernel) return nullptr;
+    if (!runtime_) runtime_.emplace(start_runtime(budget_bytes_));
+    return &*runtime_;
+  }
+  void stop() { runtime_.reset(); }
+
+ private:
+  static Options by_kernel(Options options) {
+    options.paging = HeapPaging::kKernel;
+    return options;
+  }
+  HeapPaging paging_;
+  uint64_t budget_bytes_;
+  std::optional<Runtime> runtime_;
+};
+
+inline const auto kEveryPaging = testing::Values(HeapPaging::kOutcore, HeapPaging::kKernel);
+inline std::string name_of_paging(const testing::TestParamInfo<HeapPaging>& info) {
+  return info.param == HeapPaging::kKernel ? "Kernel" : "Outcore";
 }
 
 #define EXPECT_OK(expression)                                 \
