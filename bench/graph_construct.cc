@@ -20,9 +20,9 @@
 #include "bench/csr.h"
 #include "bench/data.h"
 #include "bench/medium.h"
+#include "bench/own_heap.h"
 #include "bench/random.h"
 #include "cli/text.h"
-#include "outcore/persistent_heap.h"
 #include "outcore/store_catalog.h"
 
 namespace outcore::bench {
@@ -111,16 +111,11 @@ class GraphConstruct : public Workload {
   Status run_plain(Stage& stage);
   template <typename Segment>
   Status build_in(Segment& segment, Stage& stage);
-  PersistentHeapOptions heap_options() const {
-    PersistentHeapOptions options;
-    options.page_bytes = options_.page_bytes;
-    return options;
-  }
   uint64_t segment_bytes() const { return std::max<uint64_t>(4 * data_bytes(), 64 << 20); }
   Status run_mapped(Stage& stage);
   Status run_boost_in_outcore(Stage& stage);
-  Status run_outcore(Stage& stage);
-  Status open_again(Stage& stage);
+  Status run_own(Stage& stage);
+  Status open_again(Stage& stage, const OwnHeap& own);
 
   Options options_;
   std::string uri_;
@@ -275,8 +270,9 @@ Status GraphConstruct::run_boost_in_outcore(Stage& stage) try {
   return Error{EIO, uri_ + ": " + error.what()};
 }
 
-Status GraphConstruct::run_outcore(Stage& stage) {
-  auto heap = PersistentHeap::create(*stage.runtime(), uri_, heap_options());
+Status GraphConstruct::run_own(Stage& stage) {
+  const OwnHeap own(stage.runtime(), stage.memory_name(), options_);
+  auto heap = own.create(uri_);
   if (!heap) return heap.status();
   std::vector<HeapGraph*> all;
   for (unsigned t = 0; t < options_.threads; ++t) {
@@ -291,15 +287,15 @@ Status GraphConstruct::run_outcore(Stage& stage) {
   if (Status s = heap->close(); !s) return s;
   extra["close_seconds"] = seconds_since(start_ns);
   if (is_volatile(uri_)) return {};  // it went with its heap
-  if (Status s = open_again(stage); !s) return s;
+  if (Status s = open_again(stage, own); !s) return s;
   if (const uint64_t files = files_of(uri_); files != 0) extra["files"] = files;
   return {};
 }
 
 // What a program that comes later waits for, before its first object.
-Status GraphConstruct::open_again(Stage& stage) {
+Status GraphConstruct::open_again(Stage& stage, const OwnHeap& own) {
   const uint64_t start_ns = now_ns();
-  auto heap = PersistentHeap::open(*stage.runtime(), uri_, heap_options());
+  auto heap = own.open(uri_);
   if (!heap) return heap.status();
   const auto found = heap->find<HeapGraph>("0");
   stage.result().extra["open_seconds"] = seconds_since(start_ns);
@@ -313,11 +309,10 @@ Status GraphConstruct::run(Stage& stage) {
   if (Status s = clear(); !s) return s;  // of the run before
   if (Status s = stage.settle(); !s) return s;
   const std::string& memory = stage.memory_name();
-  const bool is_boost = options_.allocator == "boost";
-  Status s = memory == "malloc"           ? run_plain(stage)
-             : memory.starts_with("mmap") ? run_mapped(stage)
-             : is_boost                   ? run_boost_in_outcore(stage)
-                                          : run_outcore(stage);
+  Status s = memory == "malloc"               ? run_plain(stage)
+             : has_own_heap(options_, memory) ? run_own(stage)
+             : is_outcore(memory)             ? run_boost_in_outcore(stage)
+                                              : run_mapped(stage);
   if (!s.ok()) return s;
   return stage.finish(static_cast<double>(edges_.size()), "edges/s");
 }

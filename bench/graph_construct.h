@@ -10,9 +10,10 @@
 namespace outcore::bench {
 
 // Memories: malloc (the standard library's containers), mmap and mmap-random (Boost.Interprocess'
-// managed_mapped_file with Boost's containers), outcore (a PersistentHeap, default settings; or,
-// with options.allocator "boost", Boost's in a region). With several threads each builds the lists
-// of its share of the vertices.
+// managed_mapped_file with Boost's containers; with options.allocator "own" a PersistentHeap over
+// the kernel's mapping), outcore (a PersistentHeap, default settings; with options.allocator
+// "boost" Boost's in a region). With several threads each builds the lists of its share of the
+// vertices.
 std::unique_ptr<Workload> make_graph_construct(const Options& options);
 
 }  // namespace outcore::bench

@@ -20,10 +20,10 @@
 #include "bench/kmer_heap_index.h"
 #include "bench/mapped_heap.h"
 #include "bench/medium.h"
+#include "bench/own_heap.h"
 #include "bench/read_classifier.h"
 #include "bench/sample_check.h"
 #include "cli/text.h"
-#include "outcore/persistent_heap.h"
 
 namespace outcore::bench {
 namespace {
@@ -64,19 +64,15 @@ class KmerHeap : public Workload {
     return data_bytes() + lists() * (sizeof(MappedList) + 64) + (uint64_t{4} << 20);
   }
   std::string heap_uri() const { return "file:" + path_; }
-  PersistentHeapOptions heap_options() const {
-    PersistentHeapOptions options;
-    options.page_bytes = options_.page_bytes;
-    return options;
-  }
+  bool is_own(const std::string& memory) const { return has_own_heap(options_, memory); }
 
-  Status make_outcore() const;
+  Status make_own(const std::string& memory) const;
   Status make_mapped() const;
   template <typename List>
   Status load(std::span<List> lists) const;
   Status run_plain(Stage& stage) const;
   Status run_mapped(Stage& stage) const;
-  Status run_outcore(Stage& stage) const;
+  Status run_own(Stage& stage) const;
   template <typename List>
   Status run_on(Stage& stage, std::span<const List> lists) const;
 
@@ -97,11 +93,11 @@ Status KmerHeap::prepare_for(const std::string& memory) {
     if (!folder) return folder.error();
     folder_.emplace(std::move(folder).value());
   }
-  path_ = folder_->path() + (is_outcore(memory) ? "/outcore" : "/mapped");
+  path_ = folder_->path() + (is_own(memory) ? "/own" : "/mapped");
   if (made_.contains(path_)) return {};  // nobody has written to it since
   // By a process of its own, which an interrupt ends: the parent forks, and has no runtime.
   const Status s = in_child(
-      [&](const SeeFigure&) { return is_outcore(memory) ? make_outcore() : make_mapped(); }, {});
+      [&](const SeeFigure&) { return is_own(memory) ? make_own(memory) : make_mapped(); }, {});
   if (s.ok()) made_.insert(path_);
   return s;
 }
@@ -124,12 +120,16 @@ Status KmerHeap::load(std::span<List> lists) const {
   }
 }
 
-Status KmerHeap::make_outcore() const {
-  RuntimeOptions runtime_options;
-  runtime_options.budget_bytes = options_.budget_bytes;
-  auto runtime = Runtime::start(runtime_options);
-  if (!runtime) return runtime.error();
-  auto heap = PersistentHeap::create(*runtime, heap_uri(), heap_options());
+Status KmerHeap::make_own(const std::string& memory) const {
+  std::optional<Runtime> runtime;
+  if (is_outcore(memory)) {
+    RuntimeOptions runtime_options;
+    runtime_options.budget_bytes = options_.budget_bytes;
+    auto started = Runtime::start(runtime_options);
+    if (!started) return started.error();
+    runtime.emplace(std::move(started).value());
+  }
+  auto heap = OwnHeap(runtime ? &*runtime : nullptr, memory, options_).create(heap_uri());
   if (!heap) return heap.status();
   const auto made = heap->construct_array<OutcoreList>(kLists, lists());
   if (!made) return made.status();
@@ -193,10 +193,10 @@ Status KmerHeap::run_mapped(Stage& stage) const try {
   return Error{EIO, path_ + ": " + error.what()};
 }
 
-Status KmerHeap::run_outcore(Stage& stage) const {
+Status KmerHeap::run_own(Stage& stage) const {
   auto& extra = stage.result().extra;
   const uint64_t start_ns = now_ns();
-  auto heap = PersistentHeap::open_read_only(*stage.runtime(), heap_uri(), heap_options());
+  auto heap = OwnHeap(stage.runtime(), stage.memory_name(), options_).open_read_only(heap_uri());
   if (!heap) return heap.status();
   const auto found = heap->find_array<OutcoreList>(kLists);
   if (!found) return found.status();
@@ -209,9 +209,9 @@ Status KmerHeap::run_outcore(Stage& stage) const {
 Status KmerHeap::run(Stage& stage) {
   if (Status s = stage.settle(); !s) return s;
   const std::string& memory = stage.memory_name();
-  const Status s = memory == "malloc"   ? run_plain(stage)
-                   : is_outcore(memory) ? run_outcore(stage)
-                                        : run_mapped(stage);
+  const Status s = memory == "malloc" ? run_plain(stage)
+                   : is_own(memory)   ? run_own(stage)
+                                      : run_mapped(stage);
   return s.ok() ? stage.finish(static_cast<double>(reads_), "reads/s") : s;
 }
 

@@ -211,8 +211,12 @@ Status check_overlap(const Options& o) {
 }
 
 Status check_allocator(const Options& o) {
-  if (!has({"own", "boost"}, o.allocator))
-    return refuse("allocator '" + o.allocator + "' is unknown: use own or boost");
+  if (!has({"auto", "own", "boost"}, o.allocator))
+    return refuse("allocator '" + o.allocator + "' is unknown: use auto, own or boost");
+  if (o.allocator != "auto" && o.workload != "graph-construct" && o.table != "heap")
+    return refuse("--allocator is of heaps: say --table heap, or leave it out");
+  if (o.allocator == "boost" && o.workload != "graph-construct")
+    return refuse("--allocator boost is of graph-construct alone: use own, or leave it out");
   if (o.workload == "graph-construct" && o.is_kept && o.store.empty())
     return refuse("--keep leaves a heap that no other run finds: name it with --store");
   if (o.allocator == "boost" && !o.store.empty() && plain_path(o.store).empty())

@@ -92,8 +92,9 @@ struct Options {
   // map-lookup
   std::string structure = "map";  // see structure_names()
 
-  // graph-construct in Outcore
-  std::string allocator = "own";  // or boost: that of the rival, in a region
+  // graph-construct, and tables in heaps: auto (outcore's heap is its own, mmap's Boost's); own:
+  // mmap, too, has Outcore's; boost: outcore, too, has Boost's, in a region
+  std::string allocator = "auto";
 
   // bfs, components, pagerank
   unsigned scale = 18;             // 2^scale vertices

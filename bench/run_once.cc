@@ -186,7 +186,8 @@ std::string variant_of(const Options& options) {
   add(options.is_fully_external, "fully external");
   add(options.is_asynchronous, "asynchronous");
   add(options.is_overlapping, "overlapping");
-  add(options.allocator != "own", options.allocator + "'s allocator");
+  add(options.allocator == "own", "own allocator");
+  add(options.allocator == "boost", "boost's allocator");
   add(options.is_warm, "warm");
   return variant;
 }

@@ -16,9 +16,9 @@
 #include "bench/heap_table.h"
 #include "bench/mapped_heap.h"
 #include "bench/medium.h"
+#include "bench/own_heap.h"
 #include "bench/ycsb_run.h"
 #include "cli/text.h"
-#include "outcore/persistent_heap.h"
 
 namespace outcore::bench {
 namespace {
@@ -65,19 +65,15 @@ class YcsbHeap : public Workload {
   // needs itself.
   uint64_t segment_bytes() const { return options_.size_bytes / 4 * 5 + (uint64_t{4} << 20); }
   std::string heap_uri() const { return "file:" + path_; }
-  PersistentHeapOptions heap_options() const {
-    PersistentHeapOptions options;
-    options.page_bytes = options_.page_bytes;
-    return options;
-  }
+  bool is_own(const std::string& memory) const { return has_own_heap(options_, memory); }
 
-  Status make_outcore() const;
+  Status make_own(const std::string& memory) const;
   Status make_mapped() const;
   template <typename Records>
   Status load(const HeapParts<Records>& parts) const;
   Status run_plain(Stage& stage, YcsbRun& run);
   Status run_mapped(Stage& stage, YcsbRun& run);
-  Status run_outcore(Stage& stage, YcsbRun& run);
+  Status run_own(Stage& stage, YcsbRun& run);
   template <typename Records>
   Status run_on(Stage& stage, YcsbRun& run, const HeapParts<Records>& parts) const;
   template <typename Records>
@@ -124,7 +120,7 @@ Status YcsbHeap::prepare_for(const std::string& memory) {
   if (memory == "malloc") return {};  // what is not in a file is made by the run itself
   // By a process of its own, which an interrupt ends: the parent forks, and has no runtime.
   return in_child(
-      [&](const SeeFigure&) { return is_outcore(memory) ? make_outcore() : make_mapped(); }, {});
+      [&](const SeeFigure&) { return is_own(memory) ? make_own(memory) : make_mapped(); }, {});
 }
 
 template <typename Records>
@@ -133,12 +129,16 @@ Status YcsbHeap::load(const HeapParts<Records>& parts) const {
   return s.ok() ? s : Status(Error{s.code(), "make the table " + path_ + ": " + s.message()});
 }
 
-Status YcsbHeap::make_outcore() const {
-  RuntimeOptions runtime_options;
-  runtime_options.budget_bytes = options_.budget_bytes;
-  auto runtime = Runtime::start(runtime_options);
-  if (!runtime) return runtime.error();
-  auto heap = PersistentHeap::create(*runtime, heap_uri(), heap_options());
+Status YcsbHeap::make_own(const std::string& memory) const {
+  std::optional<Runtime> runtime;
+  if (is_outcore(memory)) {
+    RuntimeOptions runtime_options;
+    runtime_options.budget_bytes = options_.budget_bytes;
+    auto started = Runtime::start(runtime_options);
+    if (!started) return started.error();
+    runtime.emplace(std::move(started).value());
+  }
+  auto heap = OwnHeap(runtime ? &*runtime : nullptr, memory, options_).create(heap_uri());
   if (!heap) return heap.status();
   constexpr uint64_t kParts = HeapParts<OutcoreRecords>::kCount;
   if (const auto maps = heap->construct_array<OutcoreRecords::Map>("maps", kParts); !maps)
@@ -208,10 +208,10 @@ Status YcsbHeap::run_mapped(Stage& stage, YcsbRun& run) try {
   return Error{EIO, path_ + ": " + error.what()};
 }
 
-Status YcsbHeap::run_outcore(Stage& stage, YcsbRun& run) {
+Status YcsbHeap::run_own(Stage& stage, YcsbRun& run) {
   auto& extra = stage.result().extra;
   uint64_t start_ns = now_ns();
-  auto heap = PersistentHeap::open(*stage.runtime(), heap_uri(), heap_options());
+  auto heap = OwnHeap(stage.runtime(), stage.memory_name(), options_).open(heap_uri());
   if (!heap) return heap.status();
   const auto parts = parts_in(*heap, has_scans());
   if (!parts) return parts.status();
@@ -222,7 +222,9 @@ Status YcsbHeap::run_outcore(Stage& stage, YcsbRun& run) {
   if (Status s = heap->close(); !s) return s;
   extra["close_seconds"] = seconds_since(start_ns);
   if (Status s = finish(stage); !s) return s;
-  auto again = PersistentHeap::open_read_only(*stage.runtime(), heap_uri(), heap_options());
+  // As below: without the kernel's readahead.
+  const std::string memory = is_outcore(stage.memory_name()) ? stage.memory_name() : "mmap-random";
+  auto again = OwnHeap(stage.runtime(), memory, options_).open_read_only(heap_uri());
   if (!again) return again.status();
   const auto found = parts_in(*again, has_scans());
   return found ? audit(stage.result(), found.value()) : found.status();
@@ -233,7 +235,7 @@ Status YcsbHeap::run(Stage& stage) {
   if (Status s = stage.settle(); !s) return s;
   const std::string& memory = stage.memory_name();
   if (memory == "malloc") return run_plain(stage, run);
-  return is_outcore(memory) ? run_outcore(stage, run) : run_mapped(stage, run);
+  return is_own(memory) ? run_own(stage, run) : run_mapped(stage, run);
 }
 
 Status YcsbHeap::check(const RunResult& result) {

@@ -121,6 +121,9 @@ void add_graph_workloads(CommandSyntax& bench, const std::shared_ptr<BenchReques
       .footer("Example:\n  outcore bench pagerank --scale 20 --budget 64M --memory mmap,outcore");
 }
 
+constexpr const char* kTableAllocatorHelp =
+    "own: --table heap is outcore's over mmap's mapping, too; or auto: mmap's is Boost's (auto)";
+
 // What published papers measured.
 void add_applications(CommandSyntax& bench, const std::shared_ptr<BenchRequest>& request) {
   Options& o = request->options;
@@ -138,6 +141,7 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<BenchRequest>&
           "--table", o.table,
           "records, all in one file that is mapped; or heap, two levels in a heap that outlives "
           "the program (records)")
+      .option("--allocator", o.allocator, kTableAllocatorHelp)
       .option("--genomes", request->genomes,
               "real ones instead, of FOLDER/GENUS/SPECIES/STRAIN.fna; they tell the size")
       .type("FOLDER")
@@ -163,6 +167,7 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<BenchRequest>&
       .option("--table", o.table,
               "records, in a file with an index; or heap, a hash table in a heap that outlives the "
               "program (records)")
+      .option("--allocator", o.allocator, kTableAllocatorHelp)
       .option("--distribution", request->distribution,
               "zipf[:theta], scattered over the keys (D: the latest), or uniform (zipf)")
       .number("--touches", o.touches, "operations of all threads together (200000; of E 10000)")
@@ -257,10 +262,13 @@ void add_structure_workloads(CommandSyntax& bench, const std::shared_ptr<BenchRe
       .option("--scale", o.scale, "2^scale vertices (18)")
       .option("--edge-factor", o.edge_factor, "edges a vertex (16)")
       .option("--allocator", o.allocator,
-              "outcore's: own, a PersistentHeap; or boost, that of mmap in a region (own)")
+              "own: outcore's heap, over mmap's mapping, too; boost: Boost's, in a region, too; or "
+              "auto: each its own (auto)")
       .footer(
           "malloc is the standard library's containers in memory, mmap a managed_mapped_file of\n"
-          "Boost.Interprocess, outcore a PersistentHeap with default settings.\n"
+          "Boost.Interprocess, outcore a PersistentHeap with default settings; with --allocator "
+          "own\n"
+          "mmap is the same PersistentHeap over the kernel's mapping.\n"
           "Example:\n  outcore bench graph-construct --scale 21 --budget 512M --memory "
           "mmap,outcore");
 }

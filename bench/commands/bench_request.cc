@@ -116,8 +116,10 @@ Status BenchRequest::resolve() {
   }
   if (o.workload == "alloc" && (memory == "all" || memory == BenchRequest().memory))
     o.memories = {"dram", "malloc", "outcore"};
-  if (o.workload == "graph-construct" && (memory == "all" || memory == BenchRequest().memory))
+  if (o.workload == "graph-construct" && (memory == "all" || memory == BenchRequest().memory)) {
     o.memories = {"malloc", "mmap", "outcore"};
+    if (o.allocator == "own") o.memories.insert(o.memories.end() - 1, "mmap-random");
+  }
   if (o.table == "heap" && memory == "all")
     o.memories = {"malloc", "mmap", "mmap-random", "outcore"};
   // A heap has LMAT's index.

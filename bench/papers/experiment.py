@@ -66,8 +66,11 @@ LARGE_PAGES, HUGE_PAGES = "outcore, 64 KiB", "outcore, 256 KiB"
 PARTS = "outcore, parts"
 HOT, HALF_HOT, NO_HOT = "outcore, hot 75 %", "outcore, hot 50 %", "outcore, hot none"
 BOOST = "outcore, Boost's heap"
+# Our heap over the kernel's mapping: what differs from outcore is who brings pages in.
+OWN_HEAPS = tuple(f"{memory}, our heap" for memory in MMAP)
 COLUMNS = {
     BOOST: ("--memory", "outcore", "--allocator", "boost"),
+    **{own: ("--memory", memory, "--allocator", "own") for own, memory in zip(OWN_HEAPS, MMAP)},
     HOT: ("--memory", "outcore", "--policy", "di-mmap:hot=75%"),
     HALF_HOT: ("--memory", "outcore", "--policy", "di-mmap:hot=50%"),
     NO_HOT: ("--memory", "outcore", "--policy", "di-mmap:hot=0%"),

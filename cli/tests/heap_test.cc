@@ -82,7 +82,8 @@ TEST_F(HeapCommand, SaysWhatItCannotDo) {
 TEST_F(HeapCommand, BenchBuildsTheSameGraphInEveryMemory) {
   const std::string graph = "bench graph-construct --scale 13 --threads 2 --json --dir " + dir();
   for (const char* memory : {" --memory malloc,mmap --budget 64M", " --memory outcore --budget 4M",
-                             " --memory mmap-random,outcore --allocator boost --budget 8M"}) {
+                             " --memory mmap-random,outcore --allocator boost --budget 8M",
+                             " --memory mmap,mmap-random --allocator own --budget 16M"}) {
     const Outcome outcome = run(graph + memory);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     int runs = 0;
@@ -91,6 +92,12 @@ TEST_F(HeapCommand, BenchBuildsTheSameGraphInEveryMemory) {
       ++runs;
       EXPECT_EQ(line["checked"], true) << line;
       EXPECT_EQ(line["edges"], 16u << 13) << line;
+      const bool is_own = std::string(memory).find("--allocator own") != std::string::npos;
+      if (is_own) {
+        EXPECT_EQ(line["variant"], "own allocator") << line;
+        for (const char* key : {"heap_bytes", "open_seconds", "close_seconds"})
+          EXPECT_TRUE(line.contains(key)) << key;
+      }
     }
     EXPECT_EQ(runs, std::string(memory).find("mmap") != std::string::npos ? 2 : 1) << outcome.out;
   }
@@ -98,9 +105,25 @@ TEST_F(HeapCommand, BenchBuildsTheSameGraphInEveryMemory) {
     EXPECT_NE(entry.path().extension(), ".heap") << entry.path();
 }
 
+TEST_F(HeapCommand, BenchHasOurHeapOverBothAdvicesOfMmap) {
+  const Outcome outcome =
+      run("bench graph-construct --scale 12 --json --allocator own --budget 16M --memory "
+          "mmap,mmap-random,outcore --dir " +
+          dir());
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  std::vector<std::string> memories;
+  for (const Json& line : outcome.lines()) {
+    if (!line.is_object()) continue;
+    EXPECT_EQ(line["checked"], true) << line;
+    memories.push_back(line.value("memory", ""));
+  }
+  EXPECT_EQ(memories, (std::vector<std::string>{"malloc", "mmap", "mmap-random", "outcore"}));
+}
+
 TEST_F(HeapCommand, BenchRefusesAnAllocatorThatItDoesNotHave) {
   for (const std::string& more :
-       {std::string("--allocator metall"), "--allocator boost --store sparse:" + path("sparse")}) {
+       {std::string("--allocator metall"), "--allocator boost --store sparse:" + path("sparse"),
+        "--memory mmap --allocator own --store sparse:" + path("sparse")}) {
     const Outcome outcome = run("bench graph-construct --scale 12 " + more);
     EXPECT_EQ(outcome.status, 2) << outcome.out;
     EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;

@@ -241,6 +241,23 @@ TEST_F(KmersInAHeap, EachMemoryHasTheAnswersOfAFileInAQuarterOfIt) {
   }
 }
 
+// Outcore's heap over the kernel's mapping, in turns with its own, of one file.
+TEST_F(KmersInAHeap, OurHeapOverMmapHasTheSameAnswers) {
+  const Outcome outcome = bench(
+      "--table heap --allocator own --repeat 2 --threads 3 --memory "
+      "mmap,mmap-random,outcore,malloc",
+      "8M");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto lines = outcome.lines();
+  ASSERT_EQ(lines.size(), 8U);
+  for (const auto& line : lines) {
+    EXPECT_EQ(line["checked"], true) << line;
+    EXPECT_EQ(line.value("answers", uint64_t{0}), lines[0].value("answers", uint64_t{1}));
+    EXPECT_EQ(line.contains("heap_bytes"), line["memory"] != "malloc") << line;
+  }
+  expect_empty();
+}
+
 TEST_F(KmersInAHeap, AnInterruptedRunLeavesNothing) {
   const Outcome outcome = outcome_of(
       "timeout --preserve-status -s INT 2 " + command_path() +
@@ -257,7 +274,8 @@ TEST_F(KmersInAHeap, RefusesWrongInput) {
         "--table heap --export x", "--table heap --memory dram", "--table heap --memory swap",
         "--table heap --memory outcore-random", "--table heap --keep", "--table heap --store x",
         "--table heap --advice random", "--table heap --frames shared",
-        "--table heap --delivery messages", "--table heap --share on", "--table"}) {
+        "--table heap --delivery messages", "--table heap --share on", "--table", "--allocator own",
+        "--table heap --allocator boost"}) {
     const Outcome refused = bench(words);
     EXPECT_EQ(refused.status, 2) << words;
     EXPECT_EQ(refused.error_lines(), 1U) << words << ": " << refused.err;

@@ -149,6 +149,26 @@ TEST_F(YcsbHeap, IsTheSameUniformlyWarmAndInTurns) {
   expect_empty();
 }
 
+// Outcore's heap over the kernel's mapping: one was made for each run that writes.
+TEST_F(YcsbHeap, OurHeapOverMmapDoesTheSame) {
+  for (const std::string mix : {"A", "E"}) {
+    const Outcome outcome = bench("--table heap --allocator own --touches 200 --mix " + mix +
+                                      " --memory mmap,mmap-random,outcore",
+                                  "16M");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto lines = outcome.lines();
+    ASSERT_EQ(lines.size(), 3U);
+    for (const auto& line : lines) {
+      EXPECT_EQ(line["checked"], true);
+      EXPECT_EQ(line["variant"], "mix " + mix + ", table in a heap, zipf, own allocator");
+      EXPECT_TRUE(line.contains("heap_bytes"));
+      for (const char* count : {"records", "reads", "updates", "inserts", "scans"})
+        EXPECT_EQ(line.value(count, -1), lines.front().value(count, -2)) << count;
+    }
+    expect_empty();
+  }
+}
+
 TEST_F(YcsbHeap, AnInterruptedRunLeavesNothing) {
   const Outcome outcome = outcome_of(
       "timeout --preserve-status -s INT 2 " + command_path() +
@@ -164,7 +184,8 @@ TEST_F(YcsbHeap, RefusesWrongInput) {
         "--table heap --memory swap", "--table heap --memory mmap-dontneed", "--table heap --keep",
         "--table heap --advice random", "--table heap --frames shared",
         "--table heap --delivery messages", "--table heap --store x", "--table heap --share on",
-        "--table heap --mix G", "--table heap --distribution once", "--table"}) {
+        "--table heap --mix G", "--table heap --distribution once", "--table", "--allocator own",
+        "--table heap --allocator boost", "--table heap --allocator mine"}) {
     const Outcome refused = bench(words);
     EXPECT_EQ(refused.status, 2) << words;
     EXPECT_EQ(refused.error_lines(), 1U) << words << ": " << refused.err;
