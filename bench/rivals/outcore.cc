@@ -1,4 +1,6 @@
-// Outcore's named arrays, by MPI.
+// Outcore's named arrays, by MPI. --variant pmem:, or pmem:?map_sync=off: as persistent memory,
+// with MAP_SYNC or without; where the folder has no DAX they are written as a file.
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -22,7 +24,7 @@ class ByOutcore final : public Rival {
  public:
   std::string name() const override { return "outcore"; }
   std::string version() const override { return ""; }
-  std::vector<std::string> files(const Work& work, unsigned) const override { return {path(work)}; }
+  std::vector<std::string> files(const Work& work, unsigned) const override { return {file(work)}; }
   bool is_durable() const override { return true; }
 
   void write(const Work& work, const Data& data) override {
@@ -54,7 +56,11 @@ class ByOutcore final : public Rival {
   }
 
  private:
-  static std::string path(const Work& work) { return work.path("arrays.oca"); }
+  static std::string file(const Work& work) { return work.path("arrays.oca"); }
+  static std::string path(const Work& work) {
+    const size_t scheme = std::min(work.variant.find(':') + 1, work.variant.size());
+    return work.variant.substr(0, scheme) + file(work) + work.variant.substr(scheme);
+  }
   std::optional<Arrays> in_;
   std::map<size_t, ArrayView<const double>> views_;
 };
