@@ -224,4 +224,5 @@ def main(what, *rest):
     return None
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
