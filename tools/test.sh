@@ -96,7 +96,8 @@ stage_tools() {
 # `clang` runs all that it can, with sanitizers and all checks. Here is what they cannot run, and of
 # the rest what shows another compiler's order of loads and stores in the code that users have.
 # Of the seeds of whole programs one in two; all of them in `all`.
-without_sanitizers='^(preload|storm|occ|cli|rbd|kinds|tools|c|example|stress|kernel|integration)$'
+without_sanitizers='^(preload|storm|occ|cli|rbd|kinds|tools|papers|c|example|stress|kernel'
+without_sanitizers+='|integration)$'
 # Of `integration` these run in `clang`, `tsan` and, compiled as here, in `unprivileged`.
 elsewhere='(^|/)(Fetches|Learnt|AutoPolicyOf|FramesOf|OwnStore|FailingStore|AutoBudget|Handlers)\.'
 
@@ -108,14 +109,21 @@ build_for_users() { # what users have, and the tests of these stages
   configure_and_build build "-DOUTCORE_TESTS_ASIDE=$computed_elsewhere"
 }
 
+# What the papers' rows are compared with: what cannot be installed is skipped.
+install_what_rows_compare() {
+  tools/install_packages.sh kraken || echo "test.sh: without kraken2"
+  tools/install_rivals.sh build/rivals
+}
+
 stage_gcc() {
-  build_for_users &&
+  build_for_users && install_what_rows_compare &&
     OUTCORE_TEST_SHARE=2 run_tests gcc build --label "$without_sanitizers" \
       --without "$elsewhere" --jobs $((tests_at_once + 1)) # those of Ceph wait for it
 }
 
 stage_all() {
-  configure_and_build build -DOUTCORE_TESTS_ASIDE= && OUTCORE_MECHANISMS=all run_tests all build
+  configure_and_build build -DOUTCORE_TESTS_ASIDE= && install_what_rows_compare &&
+    OUTCORE_MECHANISMS=all run_tests all build
 }
 
 # For daily work. What the core, the public headers or the build are made of concerns every product.
