@@ -51,6 +51,9 @@ struct SystemCall {
 };
 long into_sandbox(const SystemCall& call);
 
+// syscall() of utime, utimes, futimesat or utimensat.
+long set_times(long number, long a, long b, long c, long d);
+
 // Runs a call on the door. A list of ours that is too large for the memory that is left is ENOMEM.
 template <typename Call>
 auto or_no_memory(const Call& call, decltype(call()) otherwise) {

@@ -256,6 +256,11 @@ long on_file(long number, const Words& w) {
       return as_program::ftruncate(fd, w.b);
     case SYS_fallocate:
       return as_program::fallocate(fd, as_int(w.b), w.c, w.d);
+    case SYS_utime:
+    case SYS_utimes:
+    case SYS_futimesat:
+    case SYS_utimensat:
+      return set_times(number, w.a, w.b, w.c, w.d);
     case SYS_fsync:
       return as_program::fsync(fd);
     case SYS_fdatasync:

@@ -101,6 +101,8 @@ class Door {
   // The taken file at a path that is about to be opened; nullptr: it is not taken.
   TakenFile* file_of_path(int folder, const char* path);
   TakenFile* file_of_identity(const Identity& identity);
+  // The same, or, in a forked child, the file of that identity that is still its parent's.
+  TakenFile* file_of_parent_or_ours(const Identity& identity);
   // The program itself is about to open a file for writing that was read-only so far.
   void before_write_open(TakenFile& file);
   // The program has closed a descriptor of the file.

@@ -274,6 +274,16 @@ void Door::revive_all(const std::byte* address, uint64_t size_bytes) {
   }
 }
 
+TakenFile* Door::file_of_parent_or_ours(const Identity& identity) {
+  {
+    const Inside inside;
+    const os::Locked locked(lock_);
+    for (const auto& file : inherited_)
+      if (file->identity == identity) return file.get();
+  }
+  return file_of_identity(identity);
+}
+
 // Whether the file is still the parent's: then it is revived before the call goes on. REQUIRES:
 // `lock_` is locked.
 bool Door::is_inherited(TakenFile& file) {

@@ -63,6 +63,13 @@ namespace outcore::preload {
   X(int, truncate, (const char*, off_t))                                                         \
   X(int, fallocate, (int, int, off_t, off_t))                                                    \
   X(int, posix_fallocate, (int, off_t, off_t))                                                   \
+  X(int, utime, (const char*, const struct utimbuf*))                                            \
+  X(int, utimes, (const char*, const struct timeval*))                                           \
+  X(int, lutimes, (const char*, const struct timeval*))                                          \
+  X(int, futimes, (int, const struct timeval*))                                                  \
+  X(int, futimesat, (int, const char*, const struct timeval*))                                   \
+  X(int, utimensat, (int, const char*, const struct timespec*, int))                             \
+  X(int, futimens, (int, const struct timespec*))                                                \
   X(int, fsync, (int))                                                                           \
   X(int, fdatasync, (int))                                                                       \
   X(off_t, lseek, (int, off_t, int))                                                             \

@@ -16,7 +16,7 @@ foreach(delivery messages in-thread)
   foreach(program sigbus_handler fds fork_threads dlopen_map second_opener
       shared_memory_children squatted changed_by_others ending kill_oneself fork_handlers
       blocking small_stack no_memory no_descriptors cancel fork_mappings fork_past_end
-      grow_reopened written_by_calls guarded_heap hooked_mappings)
+      grow_reopened written_by_calls guarded_heap hooked_mappings file_times)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
   agree(raw_calls.${delivery} raw_calls "${small} --delivery ${delivery}" FOLDER)
@@ -38,7 +38,7 @@ agree(fork_shared.auto fork_shared "--budget 4M --min-size 4k --buffer fork_shar
 
 # What `auto` takes.
 foreach(program sigbus_handler fork_threads blocking cancel small_stack raw_calls
-    fork_mappings shared_memory_children kill_oneself guarded_heap hooked_mappings)
+    fork_mappings shared_memory_children kill_oneself guarded_heap hooked_mappings file_times)
   agree(${program}.auto ${program} "${small}" FOLDER)
 endforeach()
 # What the window must not do to a program: signals, masks, waits, sandboxes and calls on a mapping.
@@ -63,6 +63,9 @@ foreach(delivery messages in-thread)
   agree(pid_namespace.${delivery} pid_namespace
     "${small} --map one --map two --delivery ${delivery}" FOLDER)
 endforeach()
+
+# A system call finds its arguments in absent pages where there are messages or a window.
+agree(file_times.mprotect file_times "${small} --delivery mprotect" FOLDER 1048576 bare)
 
 foreach(delivery messages in-thread mprotect)
   agree(file_calls.${delivery} file_calls "${small} --delivery ${delivery}" FOLDER)
