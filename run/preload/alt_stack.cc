@@ -7,8 +7,10 @@
 #include <cerrno>
 
 #include "core/base/assert.h"
+#include "run/preload/ranges.h"
 #include "run/preload/real.h"
 #include "run/preload/sandbox.h"
+#include "run/preload/window.h"
 
 namespace outcore::preload {
 namespace {
@@ -104,6 +106,12 @@ void show_programs(stack_t* stack) {
 
 namespace {
 
+// In the window each system call of a handler would be trapped, those of our own handler included.
+bool is_fit(const stack_t& programs) {
+  return programs.ss_size >= AltStack::kBytesMin &&
+         !Window::covers(programs.ss_sp, programs.ss_size);
+}
+
 // If there is no memory, the kernel keeps the stack that the program has set.
 void put_ours_in_place_of(const stack_t& programs) {
   const Replaced* const r = find_or_make(programs);
@@ -120,13 +128,16 @@ int AltStack::exchange(const stack_t* now, stack_t* before) {
   // Copied: if `now` were in the window, the call would be trapped, and the kernel changes no stack
   // while the handler runs on it.
   if (now != nullptr) now = &(asked = *now);
+  const bool is_kept =
+      now != nullptr && (now->ss_flags & SS_DISABLE) == 0 && is_fit(*now) && !are_all_restricted();
+  if (is_kept && leave_stack(now->ss_sp, now->ss_size) != 0) return errno = ENOMEM, -1;
   if (const int result = real().sigaltstack(now, &found); result != 0) return result;
   show_programs(&found);
   if (before != nullptr) *before = found;
   if (now == nullptr || are_all_restricted()) return 0;
   if ((now->ss_flags & SS_DISABLE) != 0) {
     if (find(nullptr, 0) != nullptr) provide();
-  } else if (now->ss_size < kBytesMin) {
+  } else if (!is_fit(*now)) {
     put_ours_in_place_of(*now);  // the kernel has accepted `now`, so it accepts ours
   }
   errno = saved_errno;

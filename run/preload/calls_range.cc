@@ -7,11 +7,13 @@
 
 #include "core/base/units.h"
 #include "run/preload/as_program.h"
+#include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/heap.h"
 #include "run/preload/ranges.h"
 
 using outcore::base::kSystemPage;
+using outcore::base::round_down;
 using outcore::base::round_up;
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -55,6 +57,19 @@ int leave_to_kernel(const void* address, size_t size_bytes, const char* why) {
         return error != 0 ? error : Door::instance().leave(from, size_bytes, why);
       },
       ENOMEM);
+}
+
+int leave_around(const void* address, size_t size_bytes, const char* why) {
+  const auto at = reinterpret_cast<uint64_t>(address);
+  const uint64_t start = round_down(at, kSystemPage);
+  return leave_to_kernel(reinterpret_cast<const void*>(start), size_bytes + (at - start), why);
+}
+
+int leave_stack(const void* stack, size_t size_bytes) {
+  const bool are_all_messages = !needs_bounce();
+  if (are_all_messages || is_borrowing()) return 0;
+  if (Heap::concerns(stack, size_bytes) && Heap::instance().has_messages()) return 0;
+  return leave_around(stack, size_bytes, "a stack lies there");
 }
 
 }  // namespace outcore::preload

@@ -307,6 +307,8 @@ long on_process(long number, const Words& w) {
       return set_mask(w);
     case SYS_rt_sigaction:
       return set_action(w);
+    case SYS_sigaltstack:
+      return sigaltstack(to<stack_t>(w.a), to<stack_t>(w.b));
     case SYS_prctl:
       return prctl(as_int(w.a), w.b, w.c, w.d, w.e);
     case SYS_seccomp:

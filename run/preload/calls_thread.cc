@@ -9,6 +9,7 @@
 #include "run/preload/calls.h"
 #include "run/preload/fork.h"
 #include "run/preload/program_threads.h"
+#include "run/preload/ranges.h"
 #include "run/preload/sandbox.h"
 #include "run/preload/window.h"
 
@@ -55,11 +56,21 @@ Start<Function>* new_start(Function function, void* argument) {
   return new (std::nothrow) Start<Function>{function, argument};
 }
 
+// The stack that the program gives to a thread; its size is 0 if the C library makes one.
+int leave_stack_of(const pthread_attr_t* attributes) {
+  void* stack = nullptr;
+  size_t size = 0;
+  const bool has_some = attributes != nullptr && !is_inside() && !are_all_restricted() &&
+                        ::pthread_attr_getstack(attributes, &stack, &size) == 0;
+  return has_some ? leave_stack(stack, size) : 0;
+}
+
 }  // namespace
 
 OUTCORE_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                   void* (*start)(void*), void* argument) {
   if (!is_inside()) has_threads.store(true, std::memory_order_release);
+  if (leave_stack_of(attributes) != 0) return EAGAIN;
   auto* const begin = new_start(start, argument);
   if (begin == nullptr) return real().pthread_create(thread, attributes, start, argument);
   const int error =

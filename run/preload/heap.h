@@ -76,6 +76,8 @@ class Heap {
   void* remap(std::byte* address, size_t old_bytes, size_t new_bytes, int flags, std::byte* to);
   int protect(std::byte* address, size_t bytes, int protection);
   int advise(std::byte* address, size_t bytes, int advice);
+  // Its faults are messages: the kernel waits for absent pages.
+  bool has_messages() const;
   // The range is the kernel's from now on, with its bytes, in whole pages of ours.
   int leave(const std::byte* address, size_t bytes);
   int lock(const std::byte* address, size_t bytes);

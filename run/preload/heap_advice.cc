@@ -41,6 +41,10 @@ int Heap::advise(std::byte* address, size_t bytes, int advice) {
       [&](std::byte* at, size_t n) { return Door::instance().advise(at, n, advice); });
 }
 
+bool Heap::has_messages() const {
+  return views_ != nullptr && views_->cache().delivery == Delivery::kMessages;
+}
+
 int Heap::leave(const std::byte* address, size_t bytes) {
   const Inside inside;
   return on_parts(

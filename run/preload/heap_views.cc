@@ -231,6 +231,18 @@ int HeapViews::hand_over(uint64_t from, uint64_t to) {
   return copy_to_kernel(from, to);
 }
 
+// What nobody has written takes no memory in the copy either: of a thread's stack little is used.
+// The state is looked at first, because a page is absent only after what was written is stored.
+void HeapViews::copy_written(std::byte* copy, uint64_t from, uint64_t to) {
+  const uint64_t bytes = page_bytes();
+  OC_ASSERT(from % bytes == 0 && to % bytes == 0);
+  for (uint64_t at = from; at < to; at += bytes) {
+    const bool is_absent = cache_->words[at / bytes].load().state() == PageState::kAbsent;
+    if (is_absent && store_->is_untouched(at, bytes)) continue;
+    std::memcpy(copy + (at - from), address_ + at, bytes);
+  }
+}
+
 // Makes what is shown of the range the kernel's, with its bytes.
 int HeapViews::copy_to_kernel(uint64_t from, uint64_t to) {
   OC_CHECK(from % page_bytes() == 0 && to % page_bytes() == 0);
@@ -244,7 +256,7 @@ int HeapViews::copy_to_kernel(uint64_t from, uint64_t to) {
         return error;
     void* copy = kernels_memory(end - start);
     if (copy == MAP_FAILED) return ENOMEM;
-    std::memcpy(copy, address_ + start, end - start);
+    copy_written(static_cast<std::byte*>(copy), start, end);
     real().mprotect(copy, end - start, protection);
     const int error = take_out(start, end, [&](std::byte* place, uint64_t bytes) {
       OC_CHECK(real().mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place);

@@ -76,6 +76,7 @@ class HeapViews {
   int divide(Parts::iterator part, uint64_t at);
   int set_protection(uint64_t start, Part& part, int protection);
   int copy_to_kernel(uint64_t from, uint64_t to);
+  void copy_written(std::byte* copy, uint64_t from, uint64_t to);
   int take_out(uint64_t from, uint64_t to, const std::function<void(std::byte*, uint64_t)>& place);
   int discard_resident(uint64_t from, uint64_t to);
 

@@ -13,6 +13,13 @@ namespace outcore::preload {
 // with its bytes. A file is handed over as a whole. 0 or an errno. Any thread of the program.
 int leave_to_kernel(const void* address, size_t size_bytes, const char* why);
 
+// The same for the whole pages around a range that may begin anywhere.
+int leave_around(const void* address, size_t size_bytes, const char* why);
+// The same for a stack. The kernel puts frames of signals on it, and a thread
+// begins there with all signals blocked: where faults are answered by signals, neither may find an
+// absent page.
+int leave_stack(const void* stack, size_t size_bytes);
+
 // Whether only the kernel can carry out this advice of madvise.
 bool is_kernels_advice(int advice);
 

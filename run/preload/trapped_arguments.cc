@@ -100,10 +100,7 @@ std::byte* TrappedArguments::take(size_t bytes) {
 int TrappedArguments::leave(int i, size_t bytes) {
   // A child of vfork changes nothing of ours: the kernel answers EFAULT for its absent pages.
   if (is_borrowing()) return 0;
-  const uint64_t address = reinterpret_cast<uint64_t>(at(i));
-  const uint64_t start = base::round_down(address, kSystemPage);
-  const uint64_t size = std::min<uint64_t>(bytes, uint64_t{1} << 46) + (address - start);
-  return leave_to_kernel(reinterpret_cast<const void*>(start), size, kWhy);
+  return leave_around(at(i), std::min<uint64_t>(bytes, uint64_t{1} << 46), kWhy);
 }
 
 int TrappedArguments::copy_string(int i) {

@@ -73,6 +73,8 @@ foreach(delivery messages in-thread mprotect)
     FOLDER)
   agree(limited_files.${delivery} limited_files
     "--budget 2M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
+  agree(given_stacks.${delivery} given_stacks
+    "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
   agree(heap_calls.${delivery} heap_calls "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
   agree(seldom_calls.${delivery} seldom_calls
     "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
