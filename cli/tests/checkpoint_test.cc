@@ -1,6 +1,13 @@
 // `outcore checkpoint`: checkpoints of a pool, from outside.
 #include "outcore/checkpoint_catalog.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <csignal>
+#include <cstddef>
 #include <set>
 
 #include "cli/tests/command_line.h"
@@ -274,22 +281,51 @@ TEST_F(CheckpointCommand, WritesIntoNobodyElsesPart) {
   EXPECT_EQ(outcome_of("cmp " + path("first") + " " + path("out")).status, 0);
 }
 
+// The kernel ends the program at its first chmod().
+int status_of_one_ended_at_chmod(const std::string& words) {
+  const std::string command = "ulimit -c 0; exec " + command_path() + " " + words;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_chmod, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program{std::size(code), code};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+      ::_exit(2);
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  int status = -1;
+  return ::waitpid(child, &status, 0) == child ? status : -1;
+}
+
 TEST_F(CheckpointCommand, ShowsNobodyWhatReplacesAPrivateFile) {
   namespace fs = std::filesystem;
   const auto own = fs::perms::owner_read | fs::perms::owner_write;
   fs::permissions(path("second"), own);
-  // The limit ends it before it can give the file its rights.
-  const Outcome killed =
-      outcome_of("sh -c 'ulimit -c 0; ulimit -f 100; exec " + command_path() +
-                 " store get --replace " + path("first") + " " + path("second") + "'");
-  EXPECT_NE(killed.status, 0);
+  // It ends before it can give the file its rights.
+  const int status =
+      status_of_one_ended_at_chmod("store get --replace " + path("first") + " " + path("second"));
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) << status;
   int parts = 0;
   for (const std::string& name : all_names()) {
     if (!name.starts_with(".second.")) continue;
     ++parts;
     EXPECT_EQ(fs::status(path(name)).permissions(), own) << name;
   }
-  EXPECT_EQ(parts, 1) << killed.err;
+  EXPECT_EQ(parts, 1);
+}
+
+TEST_F(CheckpointCommand, LeavesNothingOfWhatIsLargerThanFilesMayBecome) {
+  const auto before = all_names();
+  const Outcome refused =
+      outcome_of("sh -c 'ulimit -f 100; exec " + command_path() + " store get --replace " +
+                 path("first") + " " + path("second") + "'");
+  EXPECT_NE(refused.status, 0);
+  EXPECT_NE(refused.err.find("ulimit -f"), std::string::npos) << refused.err;
+  EXPECT_EQ(all_names(), before);
 }
 
 // A new file is everybody's whom the mask lets.

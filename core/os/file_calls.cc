@@ -14,13 +14,18 @@ namespace {
 
 // Whether the file may be made so large: else the kernel would end the process by SIGXFSZ.
 bool may_have_size(int fd, uint64_t size_bytes) {
-  struct rlimit most {};
   struct stat about {};
-  if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || size_bytes <= most.rlim_cur) return true;
+  if (size_bytes <= file_size_limit()) return true;
   return ::fstat(fd, &about) == 0 && size_bytes <= static_cast<uint64_t>(about.st_size);
 }
 
 }  // namespace
+
+uint64_t file_size_limit() {
+  struct rlimit most {};
+  if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  return most.rlim_cur;
+}
 
 int read_all(int fd, uint64_t offset, std::span<std::byte> into) {
   OC_ASSERT(fd >= 0);

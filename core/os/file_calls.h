@@ -23,7 +23,11 @@ auto repeat(const Call& call) -> decltype(call()) {
 // -EIO: the file ends before.
 int read_all(int fd, uint64_t offset, std::span<std::byte> into);
 int write_all(int fd, uint64_t offset, std::span<const std::byte> from);
-// -EFBIG: larger than the process may make files (RLIMIT_FSIZE), or than the filesystem takes.
+// The size to which files of this process may grow (RLIMIT_FSIZE); UINT64_MAX: any. Past it the
+// kernel refuses a write by a call, of bytes that are there already, too, and sends SIGXFSZ; what is
+// written through a mapping of its own it stores.
+uint64_t file_size_limit();
+// -EFBIG: larger than the process may make files, or than the filesystem takes.
 int set_size(int fd, uint64_t size_bytes);
 // Gives the range space, and the file at least that size. -EFBIG: as set_size. -ENOTSUP: the
 // filesystem cannot.

@@ -73,7 +73,8 @@ class MemoryMeter {
   std::vector<Group> groups_;
 };
 
-// Half of it, in whole MiB and at least 16 MiB, and the reason in words.
+// Half of it, in whole MiB, and the reason in words. At least 16 MiB; or half of the limit, if that
+// is less, but not below 4 MiB.
 std::pair<uint64_t, std::string> default_budget_of(const MemoryAvailable& available);
 
 // The number that a file of the kernel's contains; nullopt if there is no file, or no number in it

@@ -133,6 +133,10 @@ Status FileStore::examine(int fd, const FileStoreOptions& options) {
 
 Status FileStore::fit_size(const FileStoreOptions& options) {
   const uint64_t wanted = options.open.size_bytes;
+  // Whoever wrote behind the limit later would be ended by a signal.
+  if (options.open.is_writable && !is_block_device_ && size_bytes() > os::file_size_limit())
+    return base::system_error(-EFBIG, "open " + path_ + " to write",
+                              "it is larger than files may become: lift the limit (ulimit -f)");
   if (wanted <= size_bytes()) return {};
   const std::string attempted = "open " + path_ + ": it has " + std::to_string(size_bytes()) +
                                 " bytes, " + std::to_string(wanted) + " are asked for";
@@ -143,7 +147,9 @@ Status FileStore::fit_size(const FileStoreOptions& options) {
   if (const int error = resize(wanted); error != 0)
     return base::system_error(
         error, attempted + "; extend it",
-        error == -EFBIG ? "the filesystem takes no file so large: ask for less" : "");
+        error == -EFBIG
+            ? "the filesystem, or the limit (ulimit -f), takes no file so large: ask for less"
+            : "");
   return {};
 }
 

@@ -65,6 +65,7 @@ Result<std::unique_ptr<Mapping>> KernelMapping::map(std::shared_ptr<Store> store
   os::at_fork(os::ForkOrder::kHeapMappings, nullptr, nullptr, hide_in_child);
   Mapped& others = mapped();
   {
+    const os::SignalBlock block;  // a handler may fork, which takes the lock
     const os::Locked guard(others.lock);
     others.all.reserve(others.all.size() + 1);
     Result<std::byte*> base = os::reserve_addresses(reserve_bytes, base::kHugePage);
@@ -129,6 +130,7 @@ Status KernelMapping::grow(uint64_t size_bytes) {
 Status KernelMapping::unmap(bool) {
   if (base_ == nullptr) return {};
   Mapped& others = mapped();
+  const os::SignalBlock block;
   const os::Locked guard(others.lock);
   std::erase(others.all, this);
   os::release_addresses(base_, reserve_bytes_);

@@ -7,6 +7,7 @@ import math
 import operator
 import os
 import pickle
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -170,7 +171,7 @@ def _create(location: Location, mode: Mode, layout: Layout) -> None:
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if mode.must_create else 0)
     descriptor = _open_file(location.path, flags)
     try:
-        if mode.truncates:
+        if mode.truncates and stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.ftruncate(descriptor, 0)
         written = 0
         while written < len(layout.header):
@@ -205,17 +206,18 @@ def _check_before_emptying(plan: Plan, pager: Pager) -> None:
         if size == 0:
             return
         asked = plan.map_options
-        reserve = max(asked["reserve_bytes"], asked["size_bytes"], size)
-        pager.map(plan.location, asked | {"offset": 0, "size_bytes": 0, "reserve_bytes": reserve,
-                                          "may_create": False},
+        reserve = max(asked["reserve_bytes"], asked["size_bytes"])
+        looked_at = asked | {"offset": 0, "size_bytes": min(size, asked["size_bytes"]),
+                             "reserve_bytes": reserve, "may_create": False}
+        pager.map(plan.location, looked_at,
                   (plan.options["budget"], plan.options["policy"])).unmap()
         if end > size:
             os.ftruncate(descriptor, end)
     except OSError as error:
         if error.errno != errno.EFBIG:
             raise
-        raise OSError(errno.EFBIG, f"{os.strerror(errno.EFBIG)}: its filesystem takes no file of "
-                      f"{end:,} bytes: ask for less", path) from None
+        raise OSError(errno.EFBIG, f"{os.strerror(errno.EFBIG)}: its filesystem, or ulimit -f, takes "
+                      f"no file of {end:,} bytes: ask for less", path) from None
     finally:
         os.close(descriptor)
 

@@ -107,9 +107,12 @@ void show_programs(stack_t* stack) {
 namespace {
 
 // In the window each system call of a handler would be trapped, those of our own handler included.
+// On memory that the program has allocated the kernel may find an absent page when it begins a
+// handler, and what lies beside it in a page may be written meanwhile, so that none can be left.
 bool is_fit(const stack_t& programs) {
   return programs.ss_size >= AltStack::kBytesMin &&
-         !Window::covers(programs.ss_sp, programs.ss_size);
+         !Window::covers(programs.ss_sp, programs.ss_size) &&
+         !is_heap_without_messages(programs.ss_sp, programs.ss_size);
 }
 
 // If there is no memory, the kernel keeps the stack that the program has set.

@@ -1,7 +1,8 @@
 // AltStack: the stacks for signal handlers that the program sets by sigaltstack(). If one is so
-// small that answering a fault would overrun it, or lies in the window, the kernel gets a stack of
-// ours instead, and the program still sees its own. Any other is the kernel's from then on if it is
-// managed memory: the kernel must find no absent page when it begins a handler. Any thread.
+// small that answering a fault would overrun it, or lies in the window or in allocated memory of
+// ours, the kernel gets a stack of ours instead, and the program still sees its own. Any other is
+// the kernel's from then on if it is managed memory: the kernel must find no absent page when it
+// begins a handler. Any thread.
 #pragma once
 
 #include <signal.h>

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 
 #include "core/base/units.h"
@@ -65,11 +66,27 @@ int leave_around(const void* address, size_t size_bytes, const char* why) {
   return leave_to_kernel(reinterpret_cast<const void*>(start), size_bytes + (at - start), why);
 }
 
+bool is_heap_without_messages(const void* address, size_t size_bytes) {
+  return needs_bounce() && Heap::concerns(address, size_bytes) && !Heap::instance().has_messages();
+}
+
 int leave_stack(const void* stack, size_t size_bytes) {
+  constexpr const char* kWhy = "a stack lies there";
   const bool are_all_messages = !needs_bounce();
   if (are_all_messages || is_borrowing()) return 0;
-  if (Heap::concerns(stack, size_bytes) && Heap::instance().has_messages()) return 0;
-  return leave_around(stack, size_bytes, "a stack lies there");
+  if (!Heap::concerns(stack, size_bytes)) return leave_around(stack, size_bytes, kWhy);
+  if (!is_heap_without_messages(stack, size_bytes)) return 0;
+  // What the kernel gets is copied, and at both ends other threads may write what lies beside the
+  // stack: pages that are not the stack's alone stay, and are there when the thread begins.
+  const auto first = reinterpret_cast<uint64_t>(stack), end = first + size_bytes;
+  const uint64_t bytes = Heap::instance().page_bytes();
+  const uint64_t inner = round_up(first, bytes), inner_end = round_down(end, bytes);
+  for (const uint64_t at : {first, end - 1}) {
+    const auto* const edge = reinterpret_cast<const std::atomic<char>*>(at);
+    if (Heap::concerns(edge, 1)) static_cast<void>(edge->load(std::memory_order_relaxed));
+  }
+  if (inner >= inner_end) return 0;
+  return leave_to_kernel(reinterpret_cast<const void*>(inner), inner_end - inner, kWhy);
 }
 
 }  // namespace outcore::preload

@@ -15,12 +15,12 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/file_calls.h"
 #include "run/preload/bounce.h"
 #include "run/preload/coherence.h"
 #include "run/preload/deadly_signals.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
-#include "run/preload/file_size_limit.h"
 #include "run/preload/last_store.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/own_memory.h"
@@ -49,10 +49,11 @@ bool is_writable_shared(const NewMapping& made) {
   return (made.flags & MAP_TYPE) != MAP_PRIVATE && (made.protection & PROT_WRITE) != 0;
 }
 
-// Whether the program may write through it now, or after an mprotect, where files may not reach.
-bool is_behind_size_limit(const NewMapping& made) {
-  return (made.flags & MAP_TYPE) != MAP_PRIVATE &&
-         made.offset + made.size_bytes > file_size_limit() &&
+// Whether the program may write through it now, or after an mprotect or mremap, where files may not
+// reach.
+bool is_larger_than_allowed(const NewMapping& made, const struct stat& about) {
+  return (made.flags & MAP_TYPE) != MAP_PRIVATE && S_ISREG(about.st_mode) &&
+         static_cast<uint64_t>(about.st_size) > os::file_size_limit() &&
          (::fcntl(made.fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
@@ -85,7 +86,7 @@ std::string why_never(const NewMapping& made, const struct stat& about, const st
     return "its filesystem keeps it in memory";
   if ((made.flags & MAP_TYPE) == MAP_PRIVATE && (made.protection & PROT_WRITE) != 0)
     return "private and writable: its changes are the process's own";
-  if (S_ISREG(about.st_mode) && is_behind_size_limit(made))
+  if (is_larger_than_allowed(made, about))
     return "written, and larger than files may become (ulimit -f)";
   if (is_taken) return {};  // whatever its size: two kinds of mapping could show different bytes
   if (s.is_excluded(path)) return "excluded by --not-map";

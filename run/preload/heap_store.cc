@@ -8,10 +8,10 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/file_calls.h"
 #include "core/store/range.h"
 #include "core/store/registry.h"
 #include "core/store/unwritten_zeros.h"
-#include "run/preload/file_size_limit.h"
 #include "run/preload/heap_file.h"
 
 namespace outcore::preload {
@@ -49,8 +49,9 @@ Result<std::shared_ptr<HeapStore>> HeapStore::open(const std::string& text,
     if (Status s = heap->open_far(*kind.value(), uri, limits); !s) return s.error();
     return heap;
   }
-  if (file_size_limit() != UINT64_MAX)
-    return Error{EFBIG, "the size of files is limited (ulimit -f), and so is scratch space"};
+  if (os::file_size_limit() != UINT64_MAX)
+    return Error{EFBIG,
+                 "the size of files is limited, and so is scratch space: lift it (ulimit -f)"};
   auto file = HeapFile::open(uri.path.empty() ? folder : uri.path, limits);
   if (!file) return file.error();
   heap->folder_ = file.value()->folder();

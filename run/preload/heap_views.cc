@@ -262,6 +262,7 @@ int HeapViews::copy_to_kernel(uint64_t from, uint64_t to) {
       OC_CHECK(real().mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place);
     });
     if (error != 0) return real().munmap(copy, end - start), error;
+    store_->withdraw(start, end - start);  // never used again, so its space is free
     from = end;
   }
   return 0;
@@ -279,6 +280,7 @@ int HeapViews::give_to_kernel(uint64_t from, uint64_t to,
     const uint64_t end = std::min(at->second.end, to);
     static_cast<void>(discard(start, end));  // otherwise it would be written back
     if (const int error = take_out(start, end, place); error != 0) return error;
+    store_->withdraw(start, end - start);
     from = end;
   }
   return 0;

@@ -19,6 +19,8 @@ int leave_around(const void* address, size_t size_bytes, const char* why);
 // begins there with all signals blocked: where faults are answered by signals, neither may find an
 // absent page.
 int leave_stack(const void* stack, size_t size_bytes);
+// Whether the range has allocated memory of ours whose faults are answered by signals.
+bool is_heap_without_messages(const void* address, size_t size_bytes);
 
 // Whether only the kernel can carry out this advice of madvise.
 bool is_kernels_advice(int advice);

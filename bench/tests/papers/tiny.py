@@ -38,7 +38,8 @@ def tiny(experiment, point, column):
     """The experiment and the point for this column. Outcore has the same part of the data for
     budget, as far as that can be; who can do nothing without room has room for all."""
     if experiment.by == BY_HAND:
-        return experiment, dataclasses.replace(point, options=_with_less_data(point.options))
+        return (dataclasses.replace(experiment, limit_seconds=LIMIT_SECONDS),
+                dataclasses.replace(point, options=_with_less_data(point.options)))
     words = [*experiment.options.split(), *point.options, *options_of(column)]
     is_shared = "--processes" in words and not _is_divided(words)
     shrink = SHRINK_LESS if is_shared or experiment.on == FAR else SHRINK

@@ -259,6 +259,9 @@ TEST(Limits, OnTheSizeOfFilesAreAnErrorAndNoSignal) {
       longer.may_create = true;
       longer.size_bytes = 2 * kMiB;
       if (runtime.value().map(folder / "a", longer).code() != EFBIG) return 5;
+      MapOptions written;
+      written.access = Access::kReadWrite;
+      if (runtime.value().map(folder / "a", written).code() != EFBIG) return 9;
       const Result<Region> scratch = runtime.value().map("scratch:", longer);
       if (scratch.code() != EFBIG) return 6;
       if (scratch.message().find("ulimit -f") == std::string::npos) return 8;
