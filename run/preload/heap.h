@@ -78,6 +78,8 @@ class Heap {
   int advise(std::byte* address, size_t bytes, int advice);
   // Its faults are messages: the kernel waits for absent pages.
   bool has_messages() const;
+  // REQUIRES: it has started
+  uint64_t page_bytes() const { return views_->page_bytes(); }
   // The range is the kernel's from now on, with its bytes, in whole pages of ours.
   int leave(const std::byte* address, size_t bytes);
   int lock(const std::byte* address, size_t bytes);
@@ -121,7 +123,6 @@ class Heap {
   uint64_t offset_of(const void* p) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - views_->address());
   }
-  uint64_t page_bytes() const { return views_->page_bytes(); }
   // Takes addresses and space for a new block, which is not in `blocks_` yet. 0 or an errno.
   int take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offset);
   int back(uint64_t offset, uint64_t bytes);  // shown, and space promised. 0 or an errno
