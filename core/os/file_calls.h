@@ -24,8 +24,8 @@ auto repeat(const Call& call) -> decltype(call()) {
 int read_all(int fd, uint64_t offset, std::span<std::byte> into);
 int write_all(int fd, uint64_t offset, std::span<const std::byte> from);
 // The size to which files of this process may grow (RLIMIT_FSIZE); UINT64_MAX: any. Past it the
-// kernel refuses a write by a call, of bytes that are there already, too, and sends SIGXFSZ; what is
-// written through a mapping of its own it stores.
+// kernel refuses a write by a call, of bytes that are there already, too, and sends SIGXFSZ; what
+// is written through a mapping of its own it stores.
 uint64_t file_size_limit();
 // -EFBIG: larger than the process may make files, or than the filesystem takes.
 int set_size(int fd, uint64_t size_bytes);

@@ -216,8 +216,8 @@ def _check_before_emptying(plan: Plan, pager: Pager) -> None:
     except OSError as error:
         if error.errno != errno.EFBIG:
             raise
-        raise OSError(errno.EFBIG, f"{os.strerror(errno.EFBIG)}: its filesystem, or ulimit -f, takes "
-                      f"no file of {end:,} bytes: ask for less", path) from None
+        raise OSError(errno.EFBIG, f"{os.strerror(errno.EFBIG)}: its filesystem, or ulimit -f, "
+                      f"takes no file of {end:,} bytes: ask for less", path) from None
     finally:
         os.close(descriptor)
 
