@@ -1,5 +1,7 @@
 #include "bench/own_heap.h"
 
+#include <utility>
+
 #include "bench/check.h"
 
 namespace outcore::bench {
@@ -13,6 +15,16 @@ OwnHeap::OwnHeap(Runtime* runtime, const std::string& memory, const Options& opt
   }
   options_.paging = HeapPaging::kKernel;
   if (memory == "mmap-random") options_.advice = Advice::kRandom;
+}
+
+Result<OwnHeap> OwnHeap::alone(const std::string& memory, const Options& options) {
+  if (!is_outcore(memory)) return OwnHeap(nullptr, memory, options);
+  auto runtime = Runtime::start({.budget_bytes = options.budget_bytes});
+  if (!runtime) return runtime.error();
+  auto started = std::make_shared<Runtime>(std::move(runtime).value());
+  OwnHeap own(started.get(), memory, options);
+  own.started_ = std::move(started);
+  return own;
 }
 
 Result<PersistentHeap> OwnHeap::create(const std::string& uri) const {

@@ -2,6 +2,7 @@
 // its runtime, mmap and mmap-random over the kernel's mapping.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "bench/memory.h"
@@ -21,6 +22,9 @@ class OwnHeap {
   // `runtime`: of the memory, which outlives it. REQUIRES: nullptr for mmap and mmap-random, and
   // for them alone.
   OwnHeap(Runtime* runtime, const std::string& memory, const Options& options);
+  // For a process that only makes a heap: with a runtime of its own, of the options' budget, if the
+  // memory needs one. It outlives its heaps. Errors: those of Runtime::start().
+  static Result<OwnHeap> alone(const std::string& memory, const Options& options);
 
   // Errors: those of PersistentHeap.
   Result<PersistentHeap> create(const std::string& uri) const;
@@ -28,6 +32,7 @@ class OwnHeap {
   Result<PersistentHeap> open_read_only(const std::string& uri) const;
 
  private:
+  std::shared_ptr<Runtime> started_;  // by alone(); `runtime_` is then this one
   Runtime* runtime_;
   PersistentHeapOptions options_;
 };

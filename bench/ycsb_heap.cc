@@ -130,15 +130,9 @@ Status YcsbHeap::load(const HeapParts<Records>& parts) const {
 }
 
 Status YcsbHeap::make_own(const std::string& memory) const {
-  std::optional<Runtime> runtime;
-  if (is_outcore(memory)) {
-    RuntimeOptions runtime_options;
-    runtime_options.budget_bytes = options_.budget_bytes;
-    auto started = Runtime::start(runtime_options);
-    if (!started) return started.error();
-    runtime.emplace(std::move(started).value());
-  }
-  auto heap = OwnHeap(runtime ? &*runtime : nullptr, memory, options_).create(heap_uri());
+  const auto own = OwnHeap::alone(memory, options_);
+  if (!own) return own.status();
+  auto heap = own->create(heap_uri());
   if (!heap) return heap.status();
   constexpr uint64_t kParts = HeapParts<OutcoreRecords>::kCount;
   if (const auto maps = heap->construct_array<OutcoreRecords::Map>("maps", kParts); !maps)

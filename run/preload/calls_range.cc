@@ -72,10 +72,9 @@ bool is_heap_without_messages(const void* address, size_t size_bytes) {
 
 int leave_stack(const void* stack, size_t size_bytes) {
   constexpr const char* kWhy = "a stack lies there";
-  const bool are_all_messages = !needs_bounce();
-  if (are_all_messages || is_borrowing()) return 0;
+  if (!needs_bounce() || is_borrowing()) return 0;
   if (!Heap::concerns(stack, size_bytes)) return leave_around(stack, size_bytes, kWhy);
-  if (!is_heap_without_messages(stack, size_bytes)) return 0;
+  if (Heap::instance().has_messages()) return 0;
   // What the kernel gets is copied, and at both ends other threads may write what lies beside the
   // stack: pages that are not the stack's alone stay, and are there when the thread begins.
   const auto first = reinterpret_cast<uint64_t>(stack), end = first + size_bytes;

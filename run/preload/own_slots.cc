@@ -61,8 +61,12 @@ Piece* piece_of(uint64_t slot) {
   return there;
 }
 
+std::atomic<uint64_t>& word_of(Piece& piece, uint64_t slot) {
+  return piece.words[slot % kSlotsOfPiece / 64];
+}
+
 void mark(uint64_t slot, bool is_ours) {
-  std::atomic<uint64_t>& word = pieces[slot / kSlotsOfPiece].load()->words[slot / 64 % 1024];
+  std::atomic<uint64_t>& word = word_of(*pieces[slot / kSlotsOfPiece].load(), slot);
   const uint64_t bit = uint64_t{1} << slot % 64;
   if (is_ours)
     word.fetch_or(bit);
@@ -98,8 +102,8 @@ void OwnSlots::unmap(std::byte* p, size_t bytes) {
 bool OwnSlots::has(const void* p) {
   const uint64_t slot = slot_of(p);
   if (slot / kSlotsOfPiece >= kPieces) return false;
-  const Piece* const piece = pieces[slot / kSlotsOfPiece].load(std::memory_order_acquire);
-  return piece != nullptr && (piece->words[slot / 64 % 1024].load() >> slot % 64 & 1) != 0;
+  Piece* const piece = pieces[slot / kSlotsOfPiece].load(std::memory_order_acquire);
+  return piece != nullptr && (word_of(*piece, slot).load() >> slot % 64 & 1) != 0;
 }
 
 }  // namespace outcore::preload

@@ -15,9 +15,9 @@ int leave_to_kernel(const void* address, size_t size_bytes, const char* why);
 
 // The same for the whole pages around a range that may begin anywhere.
 int leave_around(const void* address, size_t size_bytes, const char* why);
-// The same for a stack. The kernel puts frames of signals on it, and a thread
-// begins there with all signals blocked: where faults are answered by signals, neither may find an
-// absent page.
+// The same for a stack, of which the kernel gets the pages that are its alone. The kernel puts
+// frames of signals on it, and a thread begins there with all signals blocked: where faults are
+// answered by signals, neither may find an absent page.
 int leave_stack(const void* stack, size_t size_bytes);
 // Whether the range has allocated memory of ours whose faults are answered by signals.
 bool is_heap_without_messages(const void* address, size_t size_bytes);
