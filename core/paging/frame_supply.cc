@@ -47,7 +47,7 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
   const uint64_t used = pager_.budget.used(), limit = pager_.budget.limit();
   const bool is_crowded = pager_.is_crowded.load();
   if (!is_above_high_watermark(used) && !is_crowded) return 0;
-  if (!is_crowded && evict_itself(cache, caller, *frame)) return 0;
+  if (!is_crowded && may_evict_itself(cache, caller) && evict_itself(caller, *frame)) return 0;
   keeper_.call_keepers();
   // Nearly full: the keepers are behind (more fillers than cores). A batch evicted here is a wait
   // saved for all.
@@ -56,17 +56,23 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
   return 0;
 }
 
-// While one thread alone misses pages, it takes them out itself instead of calling a keeper, if its
-// pages may be written and its store is fast. Each written page is protected before it is written
-// back, which interrupts the other processors that run threads of this process: 20 µs each on a
-// virtual machine, and the keeper and that thread would interrupt each other. False: the keepers
-// are to be called.
-bool FrameSupply::evict_itself(const PageCache& cache, Caller caller, uint32_t first_choice) {
-  if (caller != Caller::kFault || cache.delivery == Delivery::kMessages ||
-      !cache.traits.is_fault_safe || cache.traits.has_slow_writes || !cache.is_writable.load() ||
-      !pager_.readers.is_one())
-    return false;
-  const WriteCost::Level cost = pager_.write_cost.level(os::now_ns());
+// While one thread alone misses pages, it may take them out itself instead of calling a keeper, if
+// its pages may be written and its store is fast. Each written page is protected before it is
+// written back, which interrupts the other processors that run threads of this process: 20 µs each
+// on a virtual machine, and the keeper and that thread would interrupt each other.
+bool FrameSupply::may_evict_itself(const PageCache& cache, Caller caller) {
+  if (caller != Caller::kFault) return false;
+  const bool may = cache.delivery != Delivery::kMessages && cache.traits.is_fault_safe &&
+                   !cache.traits.has_slow_writes && cache.is_writable.load() &&
+                   pager_.readers.is_one();
+  if (!may) choice_.interrupt();
+  return may;
+}
+
+// False: the keepers are to be called.
+bool FrameSupply::evict_itself(Caller caller, uint32_t first_choice) {
+  const uint64_t now_ns = os::now_ns();
+  const WriteCost::Level cost = pager_.write_cost.level(now_ns);
   const bool is_trial = cost == WriteCost::Level::kUnknown;
   // Not all misses are counted (Advice::kRandom): of those that are, some must be new.
   constexpr uint64_t kMissesATrial = 64;
@@ -75,6 +81,8 @@ bool FrameSupply::evict_itself(const PageCache& cache, Caller caller, uint32_t f
       misses - misses_seen_.load(std::memory_order_relaxed) < (is_trial ? kMissesATrial : 1))
     return false;
   misses_seen_.store(misses, std::memory_order_relaxed);
+  const uint64_t rescues = pager_.rescues.load(std::memory_order_relaxed);
+  if (!is_trial && !choice_.is_itself(misses + rescues, now_ns)) return false;
   constexpr uint32_t kTrialVictims = 4;
   if (!keeper_.help(caller, first_choice, is_trial ? kTrialVictims : Keeper::kHelpVictims) ||
       is_trial)

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/paging/eviction_choice.h"
 #include "core/paging/keeper.h"
 #include "core/paging/pager.h"
 
@@ -27,11 +28,13 @@ class FrameSupply {
   bool can_repeat(int result, Caller caller, uint32_t* tries);
 
  private:
-  bool evict_itself(const PageCache& cache, Caller caller, uint32_t first_choice);
+  bool may_evict_itself(const PageCache& cache, Caller caller);
+  bool evict_itself(Caller caller, uint32_t first_choice);
   bool is_above_high_watermark(uint64_t used_bytes) const;
   Pager& pager_;
   Keeper& keeper_;
-  std::atomic<uint64_t> misses_seen_{0};  // when a thread evicted pages itself
+  std::atomic<uint64_t> misses_seen_{0};  // when a thread might have evicted pages itself
+  EvictionChoice choice_;
 };
 
 }  // namespace outcore::paging

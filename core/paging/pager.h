@@ -106,7 +106,8 @@ struct Pager {
   WriteStall stall;
   WriteCost write_cost;
   prefetch::ReaderCount readers;  // threads that missed pages recently
-  prefetch::FetchTuner tuner;     // how much a miss brings in
+  std::atomic<uint64_t> rescues{0};
+  prefetch::FetchTuner tuner;  // how much a miss brings in
   std::atomic<uint64_t> pinned_bytes{0};
   std::atomic<uint64_t> pinning_bytes{0};  // of pins under way, as far as they are not in yet
   std::atomic<uint64_t> page_bytes_max{4096};

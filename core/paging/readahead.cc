@@ -30,6 +30,7 @@ prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& cache,
   if (!mine) return {};
   prefetch::StreamTable& streams = mine.table();
   miss.readers = pager_.readers.note(&mine.round());
+  miss.gain = pager_.tuner.gain_ahead(cache.fetches.cost);
   const uint64_t stream_count = uint64_t{std::max(streams.count(), 1u)} * miss.readers;
   const uint64_t limit =
       cache.shared != nullptr ? cache.shared->buffer().room().limit_bytes() : pager_.budget.limit();

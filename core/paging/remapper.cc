@@ -93,6 +93,7 @@ int Remapper::rescue(PageCache& cache, View& view, uint64_t page, std::byte* add
     flags = PageValue::kDirty;
   }
   cache.counters.add(Counter::rescues, 1);
+  pager_.rescues.fetch_add(1, std::memory_order_relaxed);
   cache.publish(published::EventKind::kRescue, page);
   Shard& shard = pager_.shard_of(cache, page);
   shard.inbox.push(pager_.frames, seen.frame());

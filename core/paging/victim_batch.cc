@@ -107,4 +107,15 @@ void VictimBatch::show_again(const Victim& victim, bool is_dirty) {
   });
 }
 
+void VictimBatch::note_leaving() const {
+  uint32_t pages = 0, written = 0;
+  for (uint32_t i = 0; i < shard_.victim_count; ++i) {
+    const Victim& victim = shard_.victim[i];
+    if (victim.is_out || victim.is_probed) continue;
+    ++pages;
+    written += victim.is_dirty ? 1 : 0;
+  }
+  pager_.tuner.note_leaving(pages, written);
+}
+
 }  // namespace outcore::paging

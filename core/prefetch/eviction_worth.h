@@ -1,5 +1,6 @@
 // EvictionWorth: what the pages are worth that leave when others come in: how many of them are
-// missed again soon after they left. Any thread; the fault path: no lock, a count may be lost.
+// missed again soon after they left, and how many have to be written back first. Any thread; the
+// fault path: no lock, a count may be lost.
 //
 // A few of the pages that came in are remembered, and looked at one by one until they are gone, as
 // nobody tells who evicts: in a buffer that is another process.
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/assert.h"
 #include "core/prefetch/use_count.h"
 
 namespace outcore::prefetch {
@@ -34,6 +36,20 @@ class EvictionWorth {
   void note_back() { counts_.use(); }
   void forget() { counts_.unwatch(); }
 
+  // So many pages leave, of which so many are written back first.
+  void note_leaving(uint32_t pages, uint32_t written) {
+    OC_CHECK(written <= pages);
+    if (pages == 0) return;
+    const uint32_t before = written_.load(std::memory_order_relaxed);
+    const uint32_t now = written * kWhole / pages;
+    const uint32_t part = std::min(pages, kPagesKept);
+    written_.store((before * (kPagesKept - part) + now * part) / kPagesKept,
+                   std::memory_order_relaxed);
+  }
+  // The share of those that leave which is written back first.
+  double written_share() const {
+    return static_cast<double>(written_.load(std::memory_order_relaxed)) / kWhole;
+  }
   // The share of a miss that a page costs which leaves. What comes back in the first half of the
   // time in which others must be used counts for both halves: pages that are touched by chance come
   // back soon or late, those of a loop late, and a loop loses nothing by what it pushes out. Never
@@ -46,10 +62,13 @@ class EvictionWorth {
 
  private:
   static constexpr double kLeast = 0.22, kDoubt = 16;
+  static constexpr uint32_t kWhole = 1 << 16;
+  static constexpr uint32_t kPagesKept = 1024;  // a moving average over about so many
 
   std::array<Page, kSample> sample_;
   std::atomic<uint64_t> decisions_{0};
   UseCount counts_;
+  std::atomic<uint32_t> written_{0};  // of kWhole
 };
 
 }  // namespace outcore::prefetch

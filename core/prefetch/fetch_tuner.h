@@ -115,6 +115,11 @@ class FetchTuner {
   // Chooses for a miss that belongs to no stream. The caller reports afterwards what it cost
   // (FetchHistory::cost).
   Choice choose(FetchHistory& history, const Miss& miss);
+  // What is saved by a page that is brought in ahead and is there when it is read, in pages that
+  // are brought in ahead for nothing: StreamTable::Miss::gain.
+  double gain_ahead(const FetchCost& cost) const;
+  // So many pages leave, of which so many are written back first.
+  void note_leaving(uint32_t pages, uint32_t written) { evictions_.note_leaving(pages, written); }
   // Pages have come in, by a miss or ahead of it: the clock.
   void note_brought_in(uint32_t pages) { watched_.note_brought_in(pages); }
   // What choose() would choose. It notes nothing.

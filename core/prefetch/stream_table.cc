@@ -35,9 +35,10 @@ StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
   OC_ASSERT(is_valid());
   Miss miss = asked;
   miss.window_max = std::min(miss.window_max, kWindowMost);
+  miss.gain = std::clamp(miss.gain, kGainLeast, kGainMost);
   const auto here = static_cast<int64_t>(miss.page);
   ++clock_;
-  earn(kCreditOfMiss, miss);
+  earn(static_cast<uint64_t>(kCreditOfMiss * miss.gain / kGainMost), miss);
   Stream* best = nullptr;
   Match how = Match::kNone;
   for (Stream& stream : stream_) {
@@ -107,8 +108,9 @@ void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
   if (how == Match::kArrived || page == stream.last + (int64_t{stream.again} + 1) * stream.stride)
     again = stream.again;
   stream.again = 0;
-  const int32_t gain = miss.readers > kFewReaders ? kCreditOfUseByMany : kCreditOfUse;
-  earn(used * static_cast<uint64_t>(kCreditOfPage + gain) + again * kCreditOfPage, miss);
+  const double gain = miss.readers > kFewReaders ? std::min(miss.gain, kGainByMany) : miss.gain;
+  const auto more = static_cast<uint64_t>(gain * kCreditOfPage);
+  earn(used * (kCreditOfPage + more) + again * kCreditOfPage, miss);
   const bool has_passed = how == Match::kInside && stream.tripwire != stream.end &&
                           (page - stream.tripwire) / stream.stride > 0;
   if (is_tripwire || has_passed) {

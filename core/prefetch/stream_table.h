@@ -25,11 +25,11 @@
 //   brought in. The tripwire and the page behind the window show what became of the pages before
 //   them: a reader that misses them has read the others, too (one that skips pages skips these as
 //   often), and gets the cost back, and more. How much more depends on what a read without waiting
-//   is worth in pages read along with others: four where a few readers wait for the device, a half
-//   where many readers keep it and the processors busy. A miss gives an eighth. So the pages that
-//   are issued but never read stay below a part of what was asked for, and each costs at most one
-//   other page its place. Whatever the program does, readahead that does not pay reads little more
-//   than no readahead.
+//   is worth in pages that are brought in for nothing (Miss::gain): at most four where few readers
+//   wait for the device, a half where many readers keep it and the processors busy. A miss gives an
+//   eighth, or less where a page in vain costs more. So the pages that are issued but never read
+//   stay below a part of what was asked for, and each costs at most one other page its place.
+//   Whatever the program does, readahead that does not pay reads little more than no readahead.
 // Random misses are almost never equally spaced: 1 million of them in 2^20 pages cause a handful of
 // windows.
 #pragma once
@@ -56,9 +56,9 @@ class StreamTable {
   static constexpr uint32_t kTripwireWindow = 8;  // smaller windows have none
   static constexpr uint32_t kRest = 8;  // misses without detection after a stream was given up …
   static constexpr uint32_t kFailuresMax = 5;  // … doubled at most this often
-  // Credit is counted in sixteenths of a page.
-  static constexpr int32_t kCreditOfPage = 16, kCreditOfMiss = 2;
-  static constexpr int32_t kCreditOfUse = 64, kCreditOfUseByMany = 8;
+  // Credit is counted in 256ths of a page.
+  static constexpr int32_t kCreditOfPage = 256, kCreditOfMiss = kCreditOfPage / 8;
+  static constexpr double kGainLeast = 0.125, kGainMost = 4, kGainByMany = 0.5;
   static constexpr uint32_t kFewReaders = 8;
   static constexpr int32_t kFirstCredit = 32 * kCreditOfPage;
   // Misses, plus 32 windows, after which an unused stream is over.
@@ -94,7 +94,10 @@ class StreamTable {
     bool is_sequential = false;
     bool is_in_flight = false;  // the page is already being filled
     uint32_t readers = 1;       // threads that missed pages recently
-    bool has_hints = false;     // hints are waiting in the queue: a missing page may only be late
+    // What is saved by a page that is there when it is read, in pages that are brought in for
+    // nothing and push out others. Counts between kGainLeast and kGainMost.
+    double gain = kGainMost;
+    bool has_hints = false;  // hints are waiting in the queue: a missing page may only be late
     Pages absent{};
     // What is known of the cache's streams, and what it costs to fetch; nullptr: no walls.
     StreamLengths* lengths = nullptr;

@@ -1,5 +1,5 @@
-// One thread alone that writes evicts pages itself, if its store is fast: read from who writes what
-// is written back.
+// One thread alone that writes evicts pages itself, if its store is fast, for a while at least:
+// read from who writes what is written back.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/paging/eviction_choice.h"
 #include "core/paging/write_cost.h"
 #include "core/tests/conformance/faulty_store.h"
 #include "core/tests/conformance/mechanism.h"
@@ -73,7 +74,7 @@ TEST_F(Alone, AThreadWritesBackWhatItEvicts) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "with ThreadSanitizer a page may take longer to store than WriteCost calls fast";
 #endif
-  EXPECT_GT(store_->of_program.load(), store_->of_others.load());
+  EXPECT_GT(store_->of_program.load(), paging::EvictionChoice::kPeriod / 2);
 }
 
 TEST_F(Alone, ThreadsInTurnsLoseNoWrite) {

@@ -1,0 +1,107 @@
+// EvictionChoice: who takes pages out while one thread alone misses them: that thread itself, or
+// the keepers. Where each written page has to be protected, a keeper beside the thread interrupts
+// its processor, and the thread the keeper's; but it writes pages back while the thread goes on,
+// and what is touched meanwhile is rescued. Which is quicker depends on the program. So both are
+// tried for a while, and again from time to time, and what took less time lately is chosen.
+//
+// Time is compared by events: misses, and rescues, which are misses where nobody rescues. Any
+// thread; the fault path: who comes while another thread decides is told what was chosen before.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "core/base/assert.h"
+
+namespace outcore::paging {
+
+class EvictionChoice {
+ public:
+  // Events after a change, of which none counts; events whose time is taken; and periods of that
+  // length until the other way is tried again, doubled each time in vain.
+  static constexpr uint64_t kSettling = 64, kPeriod = 512;
+  static constexpr uint32_t kRetryFirst = 8, kRetryMost = 64;
+
+  // So many events there were so far. Whether the thread is to take pages out itself.
+  bool is_itself(uint64_t events, uint64_t now_ns) {
+    if (!is_busy_.exchange(true, std::memory_order_acquire)) {
+      note(events, now_ns);
+      is_busy_.store(false, std::memory_order_release);
+    }
+    return way_.load(std::memory_order_relaxed) == kItself;
+  }
+  // There was no choice for a while: what is being measured does not count.
+  void interrupt() {
+    if (is_interrupted_.load(std::memory_order_relaxed)) return;
+    is_interrupted_.store(true, std::memory_order_relaxed);
+  }
+
+ private:
+  enum Way : uint32_t { kItself, kKeepers };
+  static Way other_than(Way way) { return way == kItself ? kKeepers : kItself; }
+
+  void note(uint64_t events, uint64_t now_ns) {
+    if (is_interrupted_.load(std::memory_order_relaxed)) {
+      is_interrupted_.store(false, std::memory_order_relaxed);
+      settled_at_ = events + kSettling;
+      start_events_ = 0;
+    }
+    if (events < settled_at_) return;
+    if (start_events_ == 0 || events < start_events_ || now_ns < start_ns_) {
+      start_events_ = std::max<uint64_t>(events, 1), start_ns_ = now_ns;
+      return;
+    }
+    if (events - start_events_ < kPeriod) return;
+    const Way way = way_.load(std::memory_order_relaxed);
+    blend(way, (now_ns - start_ns_) / (events - start_events_));
+    start_events_ = events, start_ns_ = now_ns;
+    const Way next = decide(way);
+    if (next == way) return;
+    way_.store(next, std::memory_order_relaxed);
+    settled_at_ = events + kSettling;
+    start_events_ = 0;
+  }
+  // A moving average. The thread may have been off the processor, or have rested: a period that is
+  // far out counts as twice the average.
+  void blend(Way way, uint64_t ns) {
+    uint64_t& average = ns_[way];
+    ns = std::max<uint64_t>(ns, 1);
+    average = average == 0 ? ns : (average * 3 + std::min(ns, average * 2)) / 4;
+    OC_ASSERT(average != 0);
+  }
+  Way decide(Way way) {
+    const Way other = other_than(way);
+    if (ns_[other] == 0) return other;
+    if (way != chosen_) {  // it was a trial
+      periods_ = 0;
+      if (ns_[way] < ns_[chosen_]) {
+        chosen_ = way;
+        retry_ = kRetryFirst;
+      } else {
+        retry_ = std::min(2 * retry_, kRetryMost);
+      }
+      return chosen_;
+    }
+    OC_ASSERT(retry_ >= kRetryFirst && retry_ <= kRetryMost);
+    if (++periods_ >= retry_) return other;
+    // The other one is better by what is known of it.
+    if (ns_[other] < ns_[way] - ns_[way] / 16) {
+      chosen_ = other;
+      periods_ = 0;
+      retry_ = kRetryFirst;
+    }
+    return chosen_;
+  }
+
+  std::atomic<Way> way_{kItself};
+  std::atomic<bool> is_busy_{false}, is_interrupted_{false};
+  // Of who has set is_busy_.
+  std::array<uint64_t, 2> ns_{};  // an event of each way; 0: not measured yet
+  Way chosen_ = kItself;
+  uint32_t periods_ = 0, retry_ = kRetryFirst;
+  uint64_t settled_at_ = 0, start_events_ = 0, start_ns_ = 0;  // start_events_ 0: not begun
+};
+
+}  // namespace outcore::paging

@@ -1,0 +1,92 @@
+// EvictionChoice: a thread whose events take the times that a test says.
+#include "core/paging/eviction_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace outcore::paging {
+namespace {
+
+class Program {
+ public:
+  // So many events, of which each takes so long, by whoever takes the pages out.
+  void run(uint64_t events, uint64_t itself_ns, uint64_t keepers_ns) {
+    for (uint64_t i = 0; i < events; ++i) {
+      is_itself_ = choice_.is_itself(++events_, now_ns_);
+      now_ns_ += is_itself_ ? itself_ns : keepers_ns;
+      ++(is_itself_ ? by_itself_ : by_keepers_);
+    }
+  }
+  // It does something else meanwhile.
+  void rest(uint64_t ns) { now_ns_ += ns; }
+  void interrupt() { choice_.interrupt(); }
+  bool is_itself() const { return is_itself_; }
+  uint64_t by_itself() const { return by_itself_; }
+  uint64_t by_keepers() const { return by_keepers_; }
+  void start_counting() { by_itself_ = by_keepers_ = 0; }
+
+ private:
+  EvictionChoice choice_;
+  uint64_t events_ = 0, now_ns_ = 1'000'000, by_itself_ = 0, by_keepers_ = 0;
+  bool is_itself_ = false;
+};
+
+constexpr uint64_t kPeriod = EvictionChoice::kPeriod;
+
+TEST(EvictionChoice, BeginsByTheThreadAndTriesTheKeepers) {
+  Program program;
+  program.run(kPeriod, 10'000, 10'000);
+  EXPECT_EQ(program.by_keepers(), 0u);
+  program.run(kPeriod, 10'000, 10'000);
+  EXPECT_GT(program.by_keepers(), 0u);
+}
+
+TEST(EvictionChoice, TakesWhatIsQuickerAndSeldomTheOther) {
+  for (const bool is_itself_quicker : {true, false}) {
+    Program program;
+    const uint64_t itself_ns = is_itself_quicker ? 10'000 : 15'000;
+    const uint64_t keepers_ns = is_itself_quicker ? 15'000 : 10'000;
+    program.run(16 * kPeriod, itself_ns, keepers_ns);
+    program.start_counting();
+    program.run(1024 * kPeriod, itself_ns, keepers_ns);
+    const uint64_t right = is_itself_quicker ? program.by_itself() : program.by_keepers();
+    EXPECT_GT(right, 1024 * kPeriod * 97 / 100);
+    EXPECT_LT(right, 1024 * kPeriod) << "it must notice if that changes";
+  }
+}
+
+TEST(EvictionChoice, FollowsAProgramThatChanges) {
+  Program program;
+  program.run(200 * kPeriod, 10'000, 15'000);
+  program.run(200 * kPeriod, 15'000, 10'000);
+  program.start_counting();
+  program.run(200 * kPeriod, 15'000, 10'000);
+  EXPECT_GT(program.by_keepers(), 200 * kPeriod * 9 / 10);
+}
+
+TEST(EvictionChoice, IsNotChangedForGoodByAPause) {
+  Program program;
+  program.run(64 * kPeriod, 10'000, 12'000);
+  program.rest(1'000'000'000);
+  program.run(16 * kPeriod, 10'000, 12'000);
+  program.start_counting();
+  program.run(64 * kPeriod, 10'000, 12'000);
+  EXPECT_GT(program.by_itself(), 64 * kPeriod * 8 / 10);
+}
+
+// While several threads miss pages there is no choice: their time must not count as that of one.
+TEST(EvictionChoice, TakesNoTimeAcrossAnInterruption) {
+  Program program;
+  program.run(4 * kPeriod, 10'000, 10'500);
+  for (int i = 0; i < 64; ++i) {
+    program.interrupt();
+    program.rest(1'000'000'000);
+    program.run(kPeriod / 2, 10'000, 10'500);
+  }
+  program.run(8 * kPeriod, 10'000, 20'000);
+  EXPECT_TRUE(program.is_itself());
+}
+
+}  // namespace
+}  // namespace outcore::paging
