@@ -31,8 +31,9 @@ Status BudgetBlock::allocate(uint64_t most, uint64_t least, const char* what) {
       bytes = std::max(least, base::round_down(bytes / 2, base::kSystemPage));
       continue;
     }
+    const bool is_over = limit.is_over();
     if (bytes <= budget.limit() && keeper_.help(Caller::kThread, 0)) continue;
-    if (bytes > budget.limit() || limit.is_over())
+    if (bytes > budget.limit() || is_over || limit.is_over_after_work())
       return Error{ENOMEM, "cut: no " + base::format_bytes(bytes) +
                                " of the budget became free for " + what + "; raise the budget"};
     keeper_.call_keepers();

@@ -32,13 +32,14 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
       wait.emplace(wait_ns);
       cache.counters.add(Counter::waits_for_frame, 1);
     }
+    const bool is_over = wait->is_over();
     if (keeper_.help(caller, attempt)) continue;
     // What is written cannot be stored, and nothing else can leave: to wait would be in vain.
     // Unless it is so because the limit was lower for a moment.
     if (const int error = pager_.stall.error();
         error != 0 && approaches % 2 == 0 && approaches == pager_.approaches.load())
       return error;
-    if (wait->is_over()) return -ENOMEM;
+    if (is_over || wait->is_over_after_work()) return -ENOMEM;
     keeper_.call_keepers();
     pager_.budget.wait_for_change(changes, 2'000'000);
   }

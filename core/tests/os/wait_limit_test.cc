@@ -49,6 +49,18 @@ TEST_F(WaitLimitTest, TimeInWhichTheProcessStoodStillHardlyCounts) {
   EXPECT_TRUE(limit.is_over());
 }
 
+TEST_F(WaitLimitTest, WorkInVainThatTakesLongIsTriedTwice) {
+  WaitLimit limit(80 * kSecond);
+  now_ns_ += kSecond;
+  EXPECT_FALSE(limit.is_over_after_work());
+  EXPECT_EQ(limit.waited_ns(), kSecond) << "all of what took a little";
+  WaitLimit slow(80 * kSecond);
+  now_ns_ += 1000 * kSecond;
+  EXPECT_FALSE(slow.is_over_after_work());
+  now_ns_ += 1000 * kSecond;
+  EXPECT_TRUE(slow.is_over_after_work());
+}
+
 TEST_F(WaitLimitTest, OfLittleTimeIsOverAfterOneLook) {
   WaitLimit limit(kSecond / 10);
   EXPECT_FALSE(limit.is_over());
