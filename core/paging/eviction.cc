@@ -211,7 +211,6 @@ void Eviction::clean(Bytes bytes) {
     });
     writer_.queue_written(i);
   }
-  if (bytes == Bytes::kWriteBack) victims_.note_leaving();
   writer_.write_until(shard_.victim_count);
   OC_CHECK(writer_.finished() == shard_.victim_count);
   OC_CHECK(shard_.request_count == 0);

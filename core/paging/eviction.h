@@ -55,6 +55,8 @@ class Eviction {
   bool is_full() const { return shard_.victim_count == Shard::kVictimsMax; }
   // Unmaps the batch, and does this with what was written.
   void clean(Bytes bytes);
+  // After clean(): tells the tuner how many of the batch are leaving, and were written back first.
+  void note_leaving() const { victims_.note_leaving(); }
   // Frees what is clean and still leaving. Bytes freed.
   uint64_t free();
   // After Bytes::kBlock, instead of free(): the batch stays. `is_stored` is false if its stored

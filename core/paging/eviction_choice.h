@@ -32,7 +32,7 @@ class EvictionChoice {
     }
     return way_.load(std::memory_order_relaxed) == kItself;
   }
-  // There was no choice for a while: what is being measured does not count.
+  // There was no choice for a while: what is being measured does not count, and a trial is over.
   void interrupt() {
     if (is_interrupted_.load(std::memory_order_relaxed)) return;
     is_interrupted_.store(true, std::memory_order_relaxed);
@@ -45,6 +45,7 @@ class EvictionChoice {
   void note(uint64_t events, uint64_t now_ns) {
     if (is_interrupted_.load(std::memory_order_relaxed)) {
       is_interrupted_.store(false, std::memory_order_relaxed);
+      way_.store(chosen_, std::memory_order_relaxed);
       settled_at_ = events + kSettling;
       start_events_ = 0;
     }
@@ -64,11 +65,12 @@ class EvictionChoice {
     start_events_ = 0;
   }
   // A moving average. The thread may have been off the processor, or have rested: a period that is
-  // far out counts as twice the average.
+  // far out counts as twice the average, and one that is far below it tells that it was so before.
   void blend(Way way, uint64_t ns) {
     uint64_t& average = ns_[way];
     ns = std::max<uint64_t>(ns, 1);
-    average = average == 0 ? ns : (average * 3 + std::min(ns, average * 2)) / 4;
+    const bool is_anew = average == 0 || ns < average / 2;
+    average = is_anew ? ns : (average * 3 + std::min(ns, average * 2)) / 4;
     OC_ASSERT(average != 0);
   }
   Way decide(Way way) {

@@ -62,12 +62,12 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
 // written back, which interrupts the other processors that run threads of this process: 20 µs each
 // on a virtual machine, and the keeper and that thread would interrupt each other.
 bool FrameSupply::may_evict_itself(const PageCache& cache, Caller caller) {
-  if (caller != Caller::kFault) return false;
-  const bool may = cache.delivery != Delivery::kMessages && cache.traits.is_fault_safe &&
-                   !cache.traits.has_slow_writes && cache.is_writable.load() &&
-                   pager_.readers.is_one();
-  if (!may) choice_.interrupt();
-  return may;
+  if (caller != Caller::kFault || cache.delivery == Delivery::kMessages ||
+      !cache.traits.is_fault_safe || cache.traits.has_slow_writes || !cache.is_writable.load())
+    return false;
+  const bool is_one = pager_.readers.is_one();
+  if (!is_one) choice_.interrupt();
+  return is_one;
 }
 
 // False: the keepers are to be called.
@@ -78,6 +78,7 @@ bool FrameSupply::evict_itself(Caller caller, uint32_t first_choice) {
   // Not all misses are counted (Advice::kRandom): of those that are, some must be new.
   constexpr uint64_t kMissesATrial = 64;
   const uint64_t misses = pager_.readers.misses();
+  if (cost != WriteCost::Level::kLow) choice_.interrupt();
   if (cost == WriteCost::Level::kHigh ||
       misses - misses_seen_.load(std::memory_order_relaxed) < (is_trial ? kMissesATrial : 1))
     return false;

@@ -50,6 +50,7 @@ uint64_t Keeper::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   eviction.choose(victims);
   eviction.choose_probes(kProbesMax);
   eviction.clean(Bytes::kWriteBack);
+  eviction.note_leaving();
   const size_t leaving_target = shard.policy->leaving_target();
   if (leaving_target == 0 && shard.leaving.size() == 0) return eviction.free();
   // At the limit the queue of leaving pages is the reserve: then some of it goes, however short it

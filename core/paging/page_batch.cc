@@ -61,7 +61,7 @@ bool PageBatch::extends(uint64_t page, bool is_written) {
   if (gap == 0) return true;
   if (gap * cache_.page_bytes > kGapBytesMax || !cache_.traits.can_read_while_written) return false;
   return gap * kPagesAGapPage <= last.pages ||
-         pager_.readers.count() <= prefetch::StreamTable::kFewReaders;
+         pager_.readers.count() <= prefetch::StreamCredit::kFewReaders;
 }
 
 bool PageBatch::open_run(uint64_t page, bool is_written) {

@@ -23,6 +23,14 @@ constexpr uint64_t kAheadShare = 3;
 
 }  // namespace
 
+// Whether pages leave, or soon will, for those that come in. Of a buffer that is not asked at each
+// miss: what comes in costs a little too much while there is room.
+bool Readahead::is_full(const PageCache& cache) const {
+  if (cache.shared != nullptr) return true;
+  const uint64_t limit = pager_.budget.limit();
+  return pager_.budget.used() + limit / 16 > limit / 100 * pager_.options.low_watermark;
+}
+
 prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& cache,
                                                      prefetch::StreamTable::Miss& miss) {
   if (thread_number == 0) thread_number = static_cast<uint32_t>(::gettid());
@@ -30,7 +38,7 @@ prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& cache,
   if (!mine) return {};
   prefetch::StreamTable& streams = mine.table();
   miss.readers = pager_.readers.note(&mine.round());
-  miss.gain = pager_.tuner.gain_ahead(cache.fetches.cost);
+  miss.gain = pager_.tuner.gain_ahead(cache.fetches.cost, is_full(cache));
   const uint64_t stream_count = uint64_t{std::max(streams.count(), 1u)} * miss.readers;
   const uint64_t limit =
       cache.shared != nullptr ? cache.shared->buffer().room().limit_bytes() : pager_.budget.limit();

@@ -31,6 +31,7 @@ class Readahead {
 
  private:
   static constexpr uint64_t kClusterMax = uint64_t{1} << prefetch::FetchTuner::kLevelMax;
+  bool is_full(const PageCache& cache) const;
   void note_in_flight(const PageCache& cache, const region::View& view, uint64_t page);
   prefetch::StreamTable::Advice ask_streams(const PageCache& cache,
                                             prefetch::StreamTable::Miss& miss);

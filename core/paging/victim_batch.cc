@@ -111,7 +111,7 @@ void VictimBatch::note_leaving() const {
   uint32_t pages = 0, written = 0;
   for (uint32_t i = 0; i < shard_.victim_count; ++i) {
     const Victim& victim = shard_.victim[i];
-    if (victim.is_out || victim.is_probed) continue;
+    if (victim.is_out) continue;  // probed ones are
     ++pages;
     written += victim.is_dirty ? 1 : 0;
   }

@@ -20,7 +20,7 @@ class VictimBatch {
 
   // Tells the policy what happened since the last turn.
   void drain_inbox();
-  // Tells the tuner how many are about to leave, and how many of them are written back first.
+  // Tells the tuner how many are leaving, and how many of them were written back first.
   void note_leaving() const;
   // Unmapping or Dropping → Resident, in the policy's hands.
   void put_back(Victim& victim);

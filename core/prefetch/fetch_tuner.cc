@@ -116,24 +116,17 @@ FetchTuner::Prices FetchTuner::prices(const FetchCost& cost) const {
   const double alone_ns = static_cast<double>(cost.page_ns()) + kLeaveNs;
   const double pushed_out_ns =
       std::min(evictions_.share() * miss_ns, kPushedOutMost * (miss_ns - alone_ns));
-  // What was written of it is stored once more, which is no less work where all that comes in is
-  // used in the end.
-  const double stored_ns =
-      is_full_.load(std::memory_order_relaxed)
-          ? evictions_.share() * evictions_.written_share() * static_cast<double>(cost.page_ns())
-          : 0;
-  return {miss_ns, alone_ns + std::max(pushed_out_ns, 0.0) + stored_ns};
+  return {miss_ns, alone_ns + std::max(pushed_out_ns, 0.0)};
 }
 
 // A page that is read pushes out another whether it comes in ahead or is missed. One that is not
 // read costs its transfer, and where memory is full, what it pushes out: that is missed again, and
 // what was written of it has to be stored once more.
-double FetchTuner::gain_ahead(const FetchCost& cost) const {
+double FetchTuner::gain_ahead(const FetchCost& cost, bool is_full) const {
   const auto miss_ns = static_cast<double>(cost.miss_ns());
-  const double alone_ns = static_cast<double>(cost.page_ns()) + kLeaveNs;
-  const double pushed_out_ns = is_full_.load(std::memory_order_relaxed)
-                                   ? evictions_.share() * miss_ns * (1 + evictions_.written_share())
-                                   : 0;
+  const double alone_ns = static_cast<double>(cost.page_ns()) + (is_full ? kLeaveNs : 0);
+  const double pushed_out_ns =
+      is_full ? evictions_.share() * miss_ns * (1 + evictions_.written_share()) : 0;
   return std::max(miss_ns - alone_ns, 0.0) / (alone_ns + pushed_out_ns);
 }
 

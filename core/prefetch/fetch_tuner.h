@@ -116,8 +116,9 @@ class FetchTuner {
   // (FetchHistory::cost).
   Choice choose(FetchHistory& history, const Miss& miss);
   // What is saved by a page that is brought in ahead and is there when it is read, in pages that
-  // are brought in ahead for nothing: StreamTable::Miss::gain.
-  double gain_ahead(const FetchCost& cost) const;
+  // are brought in ahead for nothing: StreamTable::Miss::gain. is_full: pages leave for those that
+  // come in.
+  double gain_ahead(const FetchCost& cost, bool is_full) const;
   // So many pages leave, of which so many are written back first.
   void note_leaving(uint32_t pages, uint32_t written) { evictions_.note_leaving(pages, written); }
   // Pages have come in, by a miss or ahead of it: the clock.

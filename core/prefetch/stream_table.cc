@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "core/base/assert.h"
+#include "core/prefetch/watched_pages.h"
 
 namespace outcore::prefetch {
 namespace {
@@ -35,10 +36,11 @@ StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
   OC_ASSERT(is_valid());
   Miss miss = asked;
   miss.window_max = std::min(miss.window_max, kWindowMost);
-  miss.gain = std::clamp(miss.gain, kGainLeast, kGainMost);
+  miss.gain = std::clamp(miss.gain, StreamCredit::kGainLeast, StreamCredit::kGainMost);
   const auto here = static_cast<int64_t>(miss.page);
   ++clock_;
-  earn(static_cast<uint64_t>(kCreditOfMiss * miss.gain / kGainMost), miss);
+  const uint64_t chance = WatchedPages::mix(miss.page ^ uint64_t{clock_} << 40);
+  earn(StreamCredit::of_miss(miss.gain, chance), miss);
   Stream* best = nullptr;
   Match how = Match::kNone;
   for (Stream& stream : stream_) {
@@ -54,6 +56,9 @@ StreamTable::Advice StreamTable::on_miss(const Miss& asked) {
     if (is_due) advice = issue(*best, miss);
     if (best->stride != 0) {
       fill_along(*best, paid_end, miss, &advice);
+      // Without credit it is as if there were no stream: clusters may be worth their while here.
+      if (!miss.is_sequential && advice.run_count == 0 && advice.along == 0 && credit_.pages() == 0)
+        advice.stride = 0;
       return advice;
     }
   }
@@ -81,18 +86,6 @@ void StreamTable::on_cluster(uint64_t cache_id, uint64_t first, uint64_t end) {
   OC_ASSERT(has_missed(cache_id, high - 1));
 }
 
-// The credit is limited to three windows a stream: a reader that was good for long must not cause
-// useless reads for long.
-void StreamTable::earn(uint64_t credit, const Miss& miss) {
-  spent_ -= static_cast<int32_t>(std::min<uint64_t>(credit, 1 << 26));
-  const auto three = static_cast<int32_t>(miss.window_max * 3 * kCreditOfPage);
-  if (spent_ >= kFirstCredit - three) return;
-  const auto streams = static_cast<int32_t>(std::max(count(), 1u));
-  OC_ASSERT(three >= 0);
-  spent_ = std::max(spent_, kFirstCredit - three * streams);
-  OC_ASSERT(spent_ <= kFirstCredit);
-}
-
 // The reader of the stream is at the missed page: decides which prefetched pages were used.
 void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
   OC_CHECK(stream.stride != 0);
@@ -108,9 +101,7 @@ void StreamTable::settle(Stream& stream, Match how, const Miss& miss) {
   if (how == Match::kArrived || page == stream.last + (int64_t{stream.again} + 1) * stream.stride)
     again = stream.again;
   stream.again = 0;
-  const double gain = miss.readers > kFewReaders ? std::min(miss.gain, kGainByMany) : miss.gain;
-  const auto more = static_cast<uint64_t>(gain * kCreditOfPage);
-  earn(used * (kCreditOfPage + more) + again * kCreditOfPage, miss);
+  earn(StreamCredit::of_use(used, again, miss.gain, miss.readers), miss);
   const bool has_passed = how == Match::kInside && stream.tripwire != stream.end &&
                           (page - stream.tripwire) / stream.stride > 0;
   if (is_tripwire || has_passed) {
@@ -294,9 +285,9 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   stream.tripwire = stream.end;
   stream.is_at_wall = false;
   stream.window = std::min(stream.window, miss.window_max);
-  if (!miss.is_sequential && affordable() < stream.window)
-    stream.window = std::max(affordable(), 1u);
-  if (!miss.is_sequential && affordable() == 0) return {};
+  if (!miss.is_sequential && credit_.pages() < stream.window)
+    stream.window = std::max(credit_.pages(), 1u);
+  if (!miss.is_sequential && credit_.pages() == 0) return {};
   if (is_wall(stream, miss)) {
     stream.is_at_wall = true;
     return {};
@@ -328,8 +319,10 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
   stream.tripwire = is_passed ? tripwire : at;
   stream.before += issued - after;
   stream.after = after;
-  spent_ += static_cast<int32_t>(issued) * kCreditOfPage;
-  if (miss.is_sequential) spent_ = std::min(spent_, kFirstCredit);
+  if (miss.is_sequential)
+    credit_.spend_at_most_all(issued);
+  else
+    credit_.spend(issued);
   Advice advice{};
   const auto add = [&](int64_t from, int64_t to) {
     OC_CHECK(advice.run_count < 2);
@@ -347,7 +340,7 @@ StreamTable::Advice StreamTable::issue(Stream& stream, const Miss& miss) {
 void StreamTable::fill_along(Stream& stream, int64_t paid_end, const Miss& miss, Advice* advice) {
   advice->stride = stream.stride;
   if (magnitude(stream.stride) != 1 || miss.is_in_flight) return;
-  const uint32_t credit = affordable();
+  const uint32_t credit = credit_.pages();
   int64_t next = stream.last + stream.stride;
   for (; advice->along < miss.along_max && next != stream.end; next += stream.stride) {
     if (!is_page(next, miss) || !miss.absent.has(next)) break;
@@ -357,7 +350,7 @@ void StreamTable::fill_along(Stream& stream, int64_t paid_end, const Miss& miss,
   }
   OC_CHECK(advice->along <= miss.along_max);
   stream.again = std::min(stream.again, credit);
-  spent_ += static_cast<int32_t>(stream.again) * kCreditOfPage;
+  credit_.spend(stream.again);
   // If the tripwire is filled along, there is none.
   if (stream.tripwire != stream.end && (next - stream.tripwire) / stream.stride > 0) {
     stream.tripwire = stream.end;
@@ -375,7 +368,7 @@ uint32_t StreamTable::count() const {
 bool StreamTable::is_valid() const {
   if (missed_next_ >= kHistory || failures_ > kFailuresMax || resting_ > kRest << kFailuresMax)
     return false;
-  if (spent_ > kFirstCredit) return false;
+  if (!credit_.is_valid()) return false;
   for (const Stream& stream : stream_) {
     if (stream.stride == 0) continue;
     if (magnitude(stream.stride) > kStrideMax || stream.window == 0) return false;

@@ -21,15 +21,7 @@
 //   is detected for the next 8 misses, then 16 if that was in vain, up to 256: where memory is too
 //   small for readahead, it costs almost nothing. A reader that is merely faster than the
 //   prefetcher is no waste; `is_in_flight` tells this.
-// - Credit: prefetching must be earned. An issued page costs one page of credit, each time it is
-//   brought in. The tripwire and the page behind the window show what became of the pages before
-//   them: a reader that misses them has read the others, too (one that skips pages skips these as
-//   often), and gets the cost back, and more. How much more depends on what a read without waiting
-//   is worth in pages that are brought in for nothing (Miss::gain): at most four where few readers
-//   wait for the device, a half where many readers keep it and the processors busy. A miss gives an
-//   eighth, or less where a page in vain costs more. So the pages that are issued but never read
-//   stay below a part of what was asked for, and each costs at most one other page its place.
-//   Whatever the program does, readahead that does not pay reads little more than no readahead.
+// - Credit: prefetching must be earned (StreamCredit).
 // Random misses are almost never equally spaced: 1 million of them in 2^20 pages cause a handful of
 // windows.
 #pragma once
@@ -37,6 +29,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/prefetch/stream_credit.h"
 #include "core/prefetch/stream_lengths.h"
 
 namespace outcore::prefetch {
@@ -56,11 +49,6 @@ class StreamTable {
   static constexpr uint32_t kTripwireWindow = 8;  // smaller windows have none
   static constexpr uint32_t kRest = 8;  // misses without detection after a stream was given up …
   static constexpr uint32_t kFailuresMax = 5;  // … doubled at most this often
-  // Credit is counted in 256ths of a page.
-  static constexpr int32_t kCreditOfPage = 256, kCreditOfMiss = kCreditOfPage / 8;
-  static constexpr double kGainLeast = 0.125, kGainMost = 4, kGainByMany = 0.5;
-  static constexpr uint32_t kFewReaders = 8;
-  static constexpr int32_t kFirstCredit = 32 * kCreditOfPage;
   // Misses, plus 32 windows, after which an unused stream is over.
   static constexpr uint32_t kLately = 64;
   static constexpr uint32_t kWindowMost = 1 << 14;  // pages
@@ -95,8 +83,9 @@ class StreamTable {
     bool is_in_flight = false;  // the page is already being filled
     uint32_t readers = 1;       // threads that missed pages recently
     // What is saved by a page that is there when it is read, in pages that are brought in for
-    // nothing and push out others. Counts between kGainLeast and kGainMost.
-    double gain = kGainMost;
+    // nothing and push out others. Counts between StreamCredit's kGainLeast
+    // and kGainMost.
+    double gain = StreamCredit::kGainMost;
     bool has_hints = false;  // hints are waiting in the queue: a missing page may only be late
     Pages absent{};
     // What is known of the cache's streams, and what it costs to fetch; nullptr: no walls.
@@ -142,11 +131,10 @@ class StreamTable {
   Stream& start(const Miss& miss, int64_t stride);
   bool follow(Stream& stream, Match how, const Miss& miss);
   void give_up(Stream& stream);
-  void earn(uint64_t credit, const Miss& miss);
-  void settle(Stream& stream, Match how, const Miss& miss);
-  uint32_t affordable() const {
-    return static_cast<uint32_t>(std::max(kFirstCredit - spent_, 0) / kCreditOfPage);
+  void earn(uint64_t credit, const Miss& miss) {
+    credit_.earn(credit, miss.window_max, [this] { return count(); });
   }
+  void settle(Stream& stream, Match how, const Miss& miss);
   static void move_end(Stream& stream, int64_t end);
   static void note_way(Stream& stream, int64_t page, const Miss& miss);
   static bool is_wall(Stream& stream, const Miss& miss);
@@ -160,7 +148,7 @@ class StreamTable {
   uint32_t clock_;
   uint32_t resting_;   // misses left without detection
   uint32_t failures_;  // streams given up since one arrived
-  int32_t spent_;      // of the first credit; negative: there is more credit
+  StreamCredit credit_;
 };
 static_assert(sizeof(StreamTable) <= 2560, "every thread that faults has one");
 

@@ -55,6 +55,11 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
     return refuse_redis(options, EPROTO,
                         "no TLS with the server: check its certificate against tls_ca, and that it "
                         "speaks TLS on this port");
+  if (result == -EPROTO)
+    return refuse_redis(options, EPROTO,
+                        std::string("what answers at ") + options.servers.front().text +
+                            " is no Redis server, or wants TLS: check host and port, or add "
+                            "tls=1 and tls_ca=FILE");
   if (result != 0)
     return refuse_redis(options, -result,
                         std::string("none of its servers answers (") +

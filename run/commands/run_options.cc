@@ -163,7 +163,7 @@ GivenOption find_runtime_option(const RunOptions& options, std::string_view name
 // What is written at the end of the program is written, or refused before it begins. A profile that
 // cannot be kept costs time alone: the library tells.
 Status check_outputs(const RunOptions& options) {
-  for (const char* name : {"report", "metrics_at_exit"}) {
+  for (const char* name : {"report", "metrics_at_exit", "learn"}) {
     const GivenOption file = find_runtime_option(options, name);
     if (!file.text || file.text->empty() || *file.text == "none" || *file.text == "text") continue;
     if (name == std::string_view("report") && report_page(options)) continue;  // its watcher asks
@@ -171,16 +171,19 @@ Status check_outputs(const RunOptions& options) {
       return file.wrong(
           "name a file that ends in .json, for a record, which `outcore report` reads, or, by "
           "--report, in .html, for a page");
-    if (Status s = check_output(*file.text, HowWritten::kInPlace, file.place); !s) return s;
+    const HowWritten how =
+        name == std::string_view("learn") ? HowWritten::kReplaced : HowWritten::kInPlace;
+    if (Status s = check_output(*file.text, how, file.place); !s) return s;
   }
   return {};
 }
 
-// Files are of no pool.
+// Files are of no pool. What is no time is told as such, later.
 Status check_checkpoints(const RunOptions& options) {
   const GivenOption every = find_runtime_option(options, "checkpoint"),
                     pool = find_runtime_option(options, "checkpoint_pool");
   if (!every.text || every.text->find_first_of("123456789") == std::string::npos) return {};
+  if (every.text->find_first_not_of("0123456789 .mshind") != std::string::npos) return {};
   if (pool.text && *pool.text != "none") return {};
   return every.wrong("say where they are kept: --checkpoint-pool versioned:FOLDER");
 }

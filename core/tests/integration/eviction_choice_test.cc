@@ -65,27 +65,58 @@ TEST(EvictionChoice, FollowsAProgramThatChanges) {
   EXPECT_GT(program.by_keepers(), 200 * kPeriod * 9 / 10);
 }
 
+// Whenever it comes: while the thread does it, and while the keepers are tried for the first time.
 TEST(EvictionChoice, IsNotChangedForGoodByAPause) {
-  Program program;
-  program.run(64 * kPeriod, 10'000, 12'000);
-  program.rest(1'000'000'000);
-  program.run(16 * kPeriod, 10'000, 12'000);
-  program.start_counting();
-  program.run(64 * kPeriod, 10'000, 12'000);
-  EXPECT_GT(program.by_itself(), 64 * kPeriod * 8 / 10);
+  for (const bool is_itself_quicker : {true, false})
+    for (const uint64_t at : {uint64_t{100}, kPeriod + 200, 64 * kPeriod}) {
+      Program program;
+      const uint64_t itself_ns = is_itself_quicker ? 10'000 : 15'000;
+      const uint64_t keepers_ns = is_itself_quicker ? 15'000 : 10'000;
+      program.run(at, itself_ns, keepers_ns);
+      program.rest(1'000'000'000);
+      program.run(32 * kPeriod, itself_ns, keepers_ns);
+      program.start_counting();
+      program.run(64 * kPeriod, itself_ns, keepers_ns);
+      const uint64_t right = is_itself_quicker ? program.by_itself() : program.by_keepers();
+      EXPECT_GT(right, 64 * kPeriod * 8 / 10) << is_itself_quicker << ' ' << at;
+    }
 }
 
 // While several threads miss pages there is no choice: their time must not count as that of one.
+// Here it is always a rest of the thread's own way.
 TEST(EvictionChoice, TakesNoTimeAcrossAnInterruption) {
   Program program;
-  program.run(4 * kPeriod, 10'000, 10'500);
+  program.run(4 * kPeriod, 10'000, 15'000);
   for (int i = 0; i < 64; ++i) {
+    while (!program.is_itself()) program.run(1, 10'000, 15'000);
+    program.run(kPeriod / 4, 10'000, 15'000);
     program.interrupt();
     program.rest(1'000'000'000);
-    program.run(kPeriod / 2, 10'000, 10'500);
+    program.run(2 * kPeriod, 10'000, 15'000);
   }
-  program.run(8 * kPeriod, 10'000, 20'000);
-  EXPECT_TRUE(program.is_itself());
+  program.start_counting();
+  program.run(16 * kPeriod, 10'000, 15'000);
+  EXPECT_GT(program.by_itself(), 16 * kPeriod * 8 / 10);
+}
+
+// A trial that is interrupted is over: who is interrupted often is not left in the worse way.
+TEST(EvictionChoice, IsWhatWasChosenAfterAnInterruption) {
+  Program program;
+  program.run(4 * kPeriod, 10'000, 20'000);
+  while (program.is_itself()) program.run(1, 10'000, 20'000);
+  program.start_counting();
+  for (int i = 0; i < 100; ++i) {
+    program.interrupt();
+    program.run(kPeriod - 12, 10'000, 20'000);
+  }
+  EXPECT_GT(program.by_itself(), 99 * (kPeriod - 12));
+}
+
+TEST(EvictionChoice, EventsAndTimesOfBeforeBeginAnew) {
+  EvictionChoice choice;
+  EXPECT_TRUE(choice.is_itself(100'000, 1'000'000'000));
+  EXPECT_TRUE(choice.is_itself(1'000, 500)) << "of a thread that was off the processor";
+  EXPECT_TRUE(choice.is_itself(1'200, 1'000'000));
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ struct Setting {
   unsigned readers = 1;
   bool is_lru = false;
   bool has_readahead = false;
+  double gain = StreamCredit::kGainMost;
   unsigned delay = 0;  // reads until a hint is carried out
 };
 
@@ -70,6 +71,7 @@ class Memory {
                                                                       .window_max = window,
                                                                       .along_max = kAlongMax,
                                                                       .readers = setting_.readers,
+                                                                      .gain = setting_.gain,
                                                                       .has_hints = !hints_.empty(),
                                                                       .absent = {this, is_absent}});
     for (uint32_t i = 1; i <= ahead.along; ++i) {
@@ -216,7 +218,7 @@ void expect_it_pays(const Case& what, Setting setting, const Cost& none, uint64_
   EXPECT_LE(with.time, none.time + none.time / 10 + slack) << where;
   const bool pays = 2 * with.time <= none.time;
   const uint64_t more =
-      pays || setting.readers <= StreamTable::kFewReaders ? 3 * none.pages : none.pages / 5;
+      pays || setting.readers <= StreamCredit::kFewReaders ? 3 * none.pages : none.pages / 5;
   EXPECT_LE(with.pages, none.pages + more + slack) << where;
 }
 
@@ -230,16 +232,18 @@ TEST(Floor, ReadaheadIsNeverMuchSlowerThanNoneAndReadsLittleMoreUnlessItPays) {
         for (const bool is_lru : {false, true}) {
           // One of each N, and not always that of the same place in these loops.
           if (Random{count++}.below(scene::one_part_in()) != 0) continue;
-          Setting setting{room, readers, is_lru, false, 0};
+          Setting setting{room, readers, is_lru, false, StreamCredit::kGainMost, 0};
           const Cost none = cost_of(what, setting, kReads);  // there are no hints to be late
+          const std::string where = std::string(what.name) + ", " + std::to_string(readers) +
+                                    " readers, room for " + std::to_string(room) +
+                                    (is_lru ? ", lru" : ", fifo") + ", delay ";
           for (const unsigned delay : {0u, 100u}) {
             setting.delay = delay;
-            expect_it_pays(what, setting, none, kReads,
-                           std::string(what.name) + ", " + std::to_string(readers) +
-                               " readers, room for " + std::to_string(room) +
-                               (is_lru ? ", lru" : ", fifo") + ", delay " + std::to_string(delay));
+            expect_it_pays(what, setting, none, kReads, where + std::to_string(delay));
             ++compared;
           }
+          setting.gain = StreamCredit::kGainLeast;
+          expect_it_pays(what, setting, none, kReads, where + "100, little gain");
         }
   EXPECT_GT(compared, 0u);
 }
