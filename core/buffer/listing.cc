@@ -50,6 +50,7 @@ class Glance {
     BufferFacts facts = facts_;
     if (board_ == nullptr) return facts;
     facts.limit_bytes = board_->limit_bytes.load();
+    facts.used_bytes_max = board_->used_bytes_max.load();
     facts.takeovers = board_->takeovers.load();
     for (const buffer::MemberRecord& m : board_->members) {
       facts.filled_pages += m.filled_pages.load();

@@ -76,7 +76,8 @@ struct PageCache {
   std::atomic<bool> is_handed_to_kernel{false};
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
-  os::Table<std::atomic<uint64_t>> evicted;  // a bit a page: it was evicted; empty: nobody notes it
+  // A bit a page: it was evicted; of a buffer's, this process brought it in. Empty: nobody notes.
+  os::Table<std::atomic<uint64_t>> was_here;
   CurrentFrames frames;
   // Not nullptr: other processes have its pages, too, in a buffer. Then none of them is in any
   // state here but Absent: what is in memory the kernel alone knows (SharedFiller). Constant.
@@ -187,16 +188,25 @@ struct PageCache {
     entry->resident_bytes.fetch_sub(page_bytes, std::memory_order_relaxed);
     publish(published::EventKind::kEviction, page);
     OC_PROBE(evict, id, page, page_bytes);
-    if (page / 64 < evicted.count())
-      evicted[page / 64].fetch_or(uint64_t{1} << page % 64, std::memory_order_relaxed);
+    if (page / 64 < was_here.count())
+      was_here[page / 64].fetch_or(uint64_t{1} << page % 64, std::memory_order_relaxed);
+  }
+  // Whether the page, which is brought in, had been in memory before. Pages leave a buffer by
+  // whichever process keeps it, and this one is not told: but what it brought in once, and has to
+  // bring in again, has left. What others brought in before it does not know of.
+  bool comes_again(uint64_t page) {
+    if (page / 64 >= was_here.count()) return false;
+    std::atomic<uint64_t>& bits = was_here[page / 64];
+    const uint64_t bit = uint64_t{1} << page % 64;
+    if ((bits.load(std::memory_order_relaxed) & bit) != 0) return true;
+    if (shared != nullptr) bits.fetch_or(bit, std::memory_order_relaxed);
+    return false;
   }
   // The page is brought in; `is_guess`: beside another. The fault path.
   void note_fill(uint64_t page, bool is_guess) {
     publish(is_guess ? published::EventKind::kGuess : published::EventKind::kFill, page);
     OC_PROBE(fill, id, page, page_bytes);
-    if (page / 64 < evicted.count() &&
-        (evicted[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0)
-      counters.add(metrics::Counter::refaults, 1);
+    if (comes_again(page)) counters.add(metrics::Counter::refaults, 1);
     if (prefetch::TouchLog* log = touches.load(std::memory_order_acquire); log != nullptr)
       log->note(page * page_bytes, page_bytes);
   }

@@ -123,7 +123,7 @@ uint64_t Pager::metadata_bytes() const {
   for (const auto& shard : shards) bytes += shard->policy->metadata_bytes();
   for (uint32_t i = 0; i < caches_end; ++i) {
     const PageCache* cache = caches[i].load();
-    if (cache != nullptr) bytes += cache->words.touched();
+    if (cache != nullptr) bytes += cache->words.touched() + cache->was_here.touched();
   }
   return bytes;
 }

@@ -29,12 +29,15 @@ constexpr uint32_t kCacheMask = (1 << 24) - 1;
 uint64_t name_of(uint32_t cache, uint64_t page) { return uint64_t{cache} << 40 | page; }
 uint32_t cache_of(uint64_t name) { return static_cast<uint32_t>(name >> 40); }
 uint64_t page_of(uint64_t name) { return name & (EventRing::kPagesMax - 1); }
+uint64_t brought_in(const Counters& counters) { return counters.fills + counters.prefetch_fills; }
 
 }  // namespace
 
-Recorder::Recorder(std::shared_ptr<published::Sheet> sheet, std::function<std::string()> policy)
+Recorder::Recorder(std::shared_ptr<published::Sheet> sheet, std::function<std::string()> policy,
+                   std::function<BufferState()> buffer)
     : sheet_(std::move(sheet)),
       policy_(std::move(policy)),
+      buffer_(std::move(buffer)),
       start_ns_(os::now_ns()),
       started_ns_(static_cast<uint64_t>(
           std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count())),
@@ -42,11 +45,13 @@ Recorder::Recorder(std::shared_ptr<published::Sheet> sheet, std::function<std::s
              std::max<uint64_t>(sheet_->memory().budget.limit.load(), base::kSystemPage)) {}
 
 Result<std::unique_ptr<Recorder>> Recorder::start(std::shared_ptr<published::Sheet> sheet,
-                                                  std::function<std::string()> policy) {
+                                                  std::function<std::string()> policy,
+                                                  std::function<BufferState()> buffer) {
   OC_CHECK(sheet != nullptr);
   if (!sheet->has_event_memory())
     return Error{ENOMEM, "record events: there is no memory for them"};
-  std::unique_ptr<Recorder> recorder(new Recorder(std::move(sheet), std::move(policy)));
+  std::unique_ptr<Recorder> recorder(
+      new Recorder(std::move(sheet), std::move(policy), std::move(buffer)));
   recorder->policy_now_ = recorder->policy_();
   recorder->budget_now_ = recorder->sheet_->memory().budget.limit.load();
   recorder->note_beginning();
@@ -182,8 +187,11 @@ void Recorder::take(const Event& event) {
     case EventKind::kGuess:
       heat(HeatMap::kFills);
       if (out_.erase(name) != 0) heat(HeatMap::kRefaults);
-      // Those of a buffer are evicted by others, unseen.
-      if (slot.is_shared.load()) break;
+      if (slot.is_shared.load()) {
+        // It leaves by others, unseen; that it has left is known when it comes in again.
+        if (out_.size() < kOutMax) out_.insert(name);
+        break;
+      }
       curve_.note_fill(name, page_bytes, event.kind == EventKind::kGuess);
       if (event.kind == EventKind::kFill) reuse_.note_touch(name, page_bytes);
       break;
@@ -222,12 +230,34 @@ void Recorder::note_decision(double at_s, std::string what) {
     decisions_.push_back(Json{{"at_s", at_s}, {"what", std::move(what)}});
 }
 
+// Whose limit holds: that of a buffer, if most of what came in are its pages.
+void Recorder::look_at_buffer(const Counters& now) {
+  if (buffer_ == nullptr) return;
+  buffer_pages_ = 0;
+  for (const File& file : files_) buffer_pages_ += file.buffer_pages;
+  for (size_t i = 0; i < known_.size(); ++i) {
+    const StoreSlot& slot = sheet_->memory().slots[i];
+    if (known_[i].users != 0 && known_[i].users == slot.users.load() && slot.is_shared.load())
+      buffer_pages_ += brought_in(slot.counters.sum().since(known_[i].before));
+  }
+  const uint64_t all = brought_in(now);
+  buffer_now_ = all - std::min(all, buffer_pages_) <= all / 2 ? buffer_() : BufferState();
+}
+
 void Recorder::note_moment(double at_s) {
   const Layout& seen = sheet_->memory();
   Timeline::Moment now;
   now.counters = counters_of_now().since(before_);
   now.budget_bytes = seen.budget.limit.load();
   now.used_bytes = seen.budget.used.load();
+  const bool was_of_buffer = !buffer_now_.name.empty();
+  look_at_buffer(now.counters);
+  const bool is_of_buffer = !buffer_now_.name.empty();
+  if (is_of_buffer) {
+    now.budget_bytes = buffer_now_.limit_bytes;
+    now.used_bytes = buffer_now_.used_bytes;
+  }
+  if (is_of_buffer != was_of_buffer) budget_now_ = now.budget_bytes;  // another, and none changed
   if (std::string policy = policy_(); policy != policy_now_) {
     note_decision(at_s, "policy: " + policy + " instead of " + policy_now_);
     policy_now_ = std::move(policy);
@@ -249,7 +279,9 @@ void Recorder::add_counters_of(const StoreSlot& slot, const Counters& before, Fi
   seen.delivery = slot.delivery.get();
   seen.frames = slot.is_shared.load() ? "buffer" : slot.frames.get();
   seen.is_degraded = slot.is_degraded.load();
-  seen.counters += slot.counters.sum().since(before);
+  const Counters counted = slot.counters.sum().since(before);
+  seen.counters += counted;
+  if (slot.is_shared.load()) file->buffer_pages += brought_in(counted);
   const FetchMetrics fetches = slot.fetches.metrics();
   for (size_t i = 0; i < FetchMetrics::kSizes; ++i) seen.fetches.clusters[i] += fetches.clusters[i];
   seen.fetches.left_out += fetches.left_out;
@@ -290,8 +322,11 @@ Json Recorder::files_json(double seconds) {
     const Counters& c = seen.counters;
     Json json = all[i];
     json.erase("address");
-    const uint64_t brought_in = c.fills + c.prefetch_fills;
-    json["touched_bytes"] = (brought_in - std::min(brought_in, c.refaults)) * seen.page_bytes;
+    // What was mapped again came in for the first time again: never more than there is.
+    const uint64_t first = brought_in(c) - std::min(brought_in(c), c.refaults);
+    json["touched_bytes"] =
+        std::min(first * seen.page_bytes,
+                 base::round_up(seen.size_bytes, std::max<uint64_t>(seen.page_bytes, 1)));
     json["fetches"] = seen.fetches.to_text(seen.page_bytes);
     if (files_[i].heat != nullptr) json["heat"] = files_[i].heat->to_json(seconds, seen.size_bytes);
     list.push_back(std::move(json));
@@ -302,10 +337,13 @@ Json Recorder::files_json(double seconds) {
 Json Recorder::curve_json() const {
   Json json;
   json["sampled_one_in"] = std::max(sheet_->events().sampled_one_in(), curve_.sampled_one_in());
-  const std::vector<MissCurve::Point> points = curve_.points();
+  // Pages of a buffer are not in it: when they leave, another process decides, and does not tell.
+  const std::vector<MissCurve::Point> points =
+      buffer_now_.name.empty() ? curve_.points() : std::vector<MissCurve::Point>();
   if (!points.empty()) json["budget_bytes"] = points.front().budget_bytes;
   const Counters now = counters_of_now().since(before_);
-  const auto misses = static_cast<double>(now.fills + now.prefetch_fills);
+  const auto misses =
+      static_cast<double>(brought_in(now) - std::min(brought_in(now), buffer_pages_));
   json["points"] = Json::array();
   for (const MissCurve::Point& point : points)
     json["points"].push_back(
@@ -335,6 +373,11 @@ Json Recorder::finish(const Metrics& metrics, const std::map<std::string, std::s
   json["settings"] = Json(settings);
   for (const char* name : {"counters", "gauges"}) json[name] = all[name];
   json["latency"] = all["fault_latency"];
+  if (!buffer_now_.name.empty())
+    json["buffer"] = Json{{"name", buffer_now_.name},
+                          {"limit_bytes", buffer_now_.limit_bytes},
+                          {"used_bytes", buffer_now_.used_bytes},
+                          {"used_bytes_max", buffer_now_.used_bytes_max}};
   json["timeline"] = timeline_.to_json();
   json["files"] = files_json(seconds);
   std::map<uint32_t, std::string> uris;

@@ -26,16 +26,23 @@
 
 namespace outcore::recording {
 
+// BufferState: the buffer that a runtime shares with other processes, as it is now.
+struct BufferState {
+  std::string name;  // empty: there is none
+  uint64_t limit_bytes = 0, used_bytes = 0, used_bytes_max = 0;
+};
+
 class Recorder {
  public:
   static constexpr uint64_t kPeriodNs = 50'000'000;
   static constexpr size_t kFilesMax = 1024, kHeatMapsMax = 48, kDecisionsMax = 200;
   static constexpr size_t kOutMax = 1 << 16;  // pages that have left, to know what comes back
 
-  // `policy`: the name of the policy as it is now; any thread, until finish(). Errors: ENOMEM
-  // (there is no memory for events), EAGAIN (no thread).
+  // `policy`: the name of the policy as it is now; `buffer`: empty if there never is one. Both: any
+  // thread, until finish(). Errors: ENOMEM (there is no memory for events), EAGAIN (no thread).
   static Result<std::unique_ptr<Recorder>> start(std::shared_ptr<published::Sheet> sheet,
-                                                 std::function<std::string()> policy);
+                                                 std::function<std::string()> policy,
+                                                 std::function<BufferState()> buffer = nullptr);
   ~Recorder();
 
   // The page cache of this entry is about to go. Any thread but the fault path.
@@ -47,7 +54,8 @@ class Recorder {
 
  private:
   struct File {
-    RegionMetrics seen;  // counters: of caches that are gone
+    RegionMetrics seen;         // counters: of caches that are gone
+    uint64_t buffer_pages = 0;  // of what came into these: pages of a buffer
     std::unique_ptr<HeatMap> heat;
   };
   struct Known {  // of a slot
@@ -56,7 +64,8 @@ class Recorder {
     Counters before;     // what it had counted when the recording began
   };
 
-  Recorder(std::shared_ptr<published::Sheet> sheet, std::function<std::string()> policy);
+  Recorder(std::shared_ptr<published::Sheet> sheet, std::function<std::string()> policy,
+           std::function<BufferState()> buffer);
   void run();
   void end_thread();
   // REQUIRES: the lock.
@@ -70,12 +79,14 @@ class Recorder {
   static void add_counters_of(const published::StoreSlot& slot, const Counters& before, File* file);
   void note_beginning();
   Counters counters_of_now() const;
+  void look_at_buffer(const Counters& now);
   base::Json files_json(double seconds);
   base::Json curve_json() const;
   double seconds_at(uint64_t time_ns) const;
 
   const std::shared_ptr<published::Sheet> sheet_;
   const std::function<std::string()> policy_;
+  const std::function<BufferState()> buffer_;
   const uint64_t start_ns_, started_ns_;  // now; since 1970
   Counters before_;                       // what the runtime had counted when the recording began
   LatencyHistogram latency_before_;
@@ -96,6 +107,10 @@ class Recorder {
   ReuseDistances reuse_;
   std::string policy_now_;
   uint64_t budget_now_ = 0;
+  // When the last moment was noted. A buffer has a name here as long as most of what came in are
+  // its pages: then its limit is the budget, and its use what is used.
+  BufferState buffer_now_;
+  uint64_t buffer_pages_ = 0;
   base::Json decisions_ = base::Json::array();
 };
 

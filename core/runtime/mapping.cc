@@ -184,7 +184,7 @@ Result<std::unique_ptr<PageCache>> Runtime::Impl::make_cache(std::shared_ptr<Sto
       std::max({end_bytes, room_bytes, round_up(cache->store_bytes, kSystemPage)});
   if (Status s = cache->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
     return s.error();
-  if (Status s = cache->evicted.allocate(cache->page_count() / 64 + 1); !s) return s.error();
+  if (Status s = cache->was_here.allocate(cache->page_count() / 64 + 1); !s) return s.error();
   const Result<bool> is_shared = try_to_share(*cache, o, lent, mechanism.value());
   if (!is_shared) return refuse(is_shared.code(), uri, is_shared.message());
   if (!is_shared.value()) {

@@ -18,9 +18,17 @@ Status Runtime::Impl::record() {
   const std::lock_guard<std::mutex> guard(mapping);
   if (recorder != nullptr)
     return Error{EBUSY, "record: this runtime is recorded already; one record is made at a time"};
-  auto started = recording::Recorder::start(sheet, [pager = &engine->pager()] {
+  const auto policy = [pager = &engine->pager()] {
     return pager->shards.front()->policy->metrics().policy;
-  });
+  };
+  std::function<recording::BufferState()> shared;
+  if (shared_buffer != nullptr)
+    shared = [name = options.buffer, of = shared_buffer.get()] {
+      return recording::BufferState{name, of->room().limit_bytes(),
+                                    of->member().occupancy().used_bytes(),
+                                    of->member().board().used_bytes_max.load()};
+    };
+  auto started = recording::Recorder::start(sheet, policy, std::move(shared));
   if (!started) return Error{started.code(), "record: " + started.message()};
   recorder = std::move(started).value();
   return {};

@@ -43,7 +43,8 @@ namespace outcore {
     "again")                                                                                       \
   X(fault_ns, "nanoseconds", "time in faults, from the entry of the handler: of all threads")      \
   X(refaults, "pages",                                                                             \
-    "of fills and prefetch_fills: pages that had been in memory before, and were evicted")
+    "of fills and prefetch_fills: pages that had been in memory before, and were evicted; of a "   \
+    "buffer's pages: those that this process had brought in before")
 
 // X(name, unit, help): current values, not sums.
 #define OUTCORE_GAUGES(X)                                                                         \

@@ -43,11 +43,17 @@ bool has_fallen(const Counters& now, const Counters& before) {
   return is_less;
 }
 
-void Amplification::add(const RegionMetrics& store) {
+uint64_t distinct_bytes_of(const RegionMetrics& store) {
   const uint64_t came = store.counters.fills + store.counters.prefetch_fills;
-  const uint64_t again = std::min(came, store.counters.refaults);
+  const uint64_t bytes = (came - std::min(came, store.counters.refaults)) * store.page_bytes;
+  if (store.size_bytes == 0 || store.page_bytes == 0) return bytes;  // nobody knows its size
+  return std::min(bytes,
+                  (store.size_bytes + store.page_bytes - 1) / store.page_bytes * store.page_bytes);
+}
+
+void Amplification::add(const RegionMetrics& store) {
   read_bytes += store.counters.read_bytes;
-  distinct_bytes += (came - again) * store.page_bytes;
+  distinct_bytes += distinct_bytes_of(store);
 }
 
 std::optional<double> Amplification::value() const {

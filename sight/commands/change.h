@@ -38,5 +38,8 @@ struct Amplification {
   void add(const RegionMetrics& store);
   std::optional<double> value() const;
 };
+// Of the pages that came in, each counted once; never more than the store has, as it may have been
+// mapped again, and then nobody knows what had come in before.
+uint64_t distinct_bytes_of(const RegionMetrics& store);
 
 }  // namespace outcore::cli

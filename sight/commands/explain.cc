@@ -14,6 +14,8 @@
 #include "cli/shell_word.h"
 #include "cli/text.h"
 #include "outcore/sight.h"
+#include "sight/commands/change.h"
+#include "sight/commands/shared_buffer.h"
 #include "sight/commands/verdict.h"
 
 namespace outcore::cli {
@@ -44,14 +46,14 @@ uint64_t touched_bytes(const Metrics& metrics) {
   constexpr uint64_t kUsualPage = 4096;
   uint64_t bytes = 0, pages = 0;
   for (const RegionMetrics& region : metrics.regions) {
-    bytes += brought_in_first(region.counters) * region.page_bytes;
+    bytes += distinct_bytes_of(region);
     pages += brought_in_first(region.counters);
   }
   const uint64_t all = brought_in_first(metrics.counters);
   return bytes + (all - std::min(all, pages)) * kUsualPage;
 }
 
-RunFacts facts_of(const PublishedRuntime& runtime) {
+RunFacts facts_of(const PublishedRuntime& runtime, const BufferFacts* buffer) {
   RunFacts facts;
   const Metrics& m = runtime.metrics;
   const uint64_t now_ns = now_since_1970_ns();
@@ -61,6 +63,12 @@ RunFacts facts_of(const PublishedRuntime& runtime) {
   facts.latency = m.fault_latency;
   facts.budget_bytes = m.gauges.budget_bytes;
   facts.used_bytes_max = m.gauges.used_bytes_max;
+  facts.is_running = true;
+  if (buffer != nullptr) {
+    facts.buffer = buffer->name;
+    facts.budget_bytes = buffer->limit_bytes;
+    facts.used_bytes_max = std::max(buffer->used_bytes_max, buffer->used_bytes);
+  }
   facts.is_degraded = m.gauges.degraded != 0;
   facts.policy = runtime.policy;
   facts.touched_bytes = touched_bytes(m);
@@ -74,31 +82,40 @@ RunFacts facts_of(const PublishedRuntime& runtime) {
   return facts;
 }
 
-std::string state_sentence(const PublishedRuntime& runtime, const RunFacts& facts) {
+std::string state_sentence(const PublishedRuntime& runtime, const RunFacts& facts,
+                           const BufferFacts* buffer) {
   const Gauges& g = runtime.metrics.gauges;
-  return "It has run for " + format_seconds(facts.seconds) + " with " +
-         std::to_string(runtime.metrics.regions.size()) + " store" +
-         (runtime.metrics.regions.size() == 1 ? "" : "s") + " mapped; " +
-         format_bytes(g.used_bytes) + " of its budget of " + format_bytes(g.budget_bytes) +
-         " are in use (" + one_line(runtime.budget_source) + ").";
+  const std::string ran = "It has run for " + format_seconds(facts.seconds) + " with " +
+                          std::to_string(runtime.metrics.regions.size()) + " store" +
+                          (runtime.metrics.regions.size() == 1 ? "" : "s") + " mapped; ";
+  if (buffer == nullptr)
+    return ran + format_bytes(g.used_bytes) + " of its budget of " + format_bytes(g.budget_bytes) +
+           " are in use (" + one_line(runtime.budget_source) + ").";
+  return ran + format_bytes(buffer->used_bytes) + " of the " + format_bytes(buffer->limit_bytes) +
+         " of the buffer " + one_line(buffer->name) + " are in use, which " +
+         std::to_string(buffer->members.size()) + " process" +
+         (buffer->members.size() == 1 ? " has." : "es share.");
 }
 
 int run(const Words& words) {
   const auto process = static_cast<pid_t>(std::min<uint64_t>(words.process, INT32_MAX));
   const Result<std::vector<PublishedRuntime>> all = look_at(process);
   if (!all) return report(all.error());
+  const std::vector<BufferFacts> buffers = buffers_of(all.value());
   Json list = Json::array();
   for (const PublishedRuntime& runtime : all.value()) {
-    const RunFacts facts = facts_of(runtime);
+    const BufferFacts* const buffer = buffer_of(runtime, buffers);
+    const RunFacts facts = facts_of(runtime, buffer);
     Verdict verdict = verdict_of(facts);
-    verdict.sentences.insert(verdict.sentences.begin(), state_sentence(runtime, facts));
-    if (!runtime.shared_buffer.empty())
+    verdict.sentences.insert(verdict.sentences.begin(), state_sentence(runtime, facts, buffer));
+    if (buffer == nullptr && !runtime.shared_buffer.empty())
       verdict.sentences.push_back("It shares pages with other processes in the buffer " +
                                   one_line(runtime.shared_buffer) + ".");
     if (words.is_json) {
       Json json = json_of(verdict);
       json["pid"] = static_cast<int64_t>(process);
       json["command"] = facts.command;
+      if (buffer != nullptr) json["buffer"] = json_of(*buffer);
       json["metrics"] = Json::parse_or_null(runtime.metrics.to_json());
       list.push_back(std::move(json));
       continue;

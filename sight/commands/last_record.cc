@@ -10,6 +10,8 @@
 
 #include "cli/text.h"
 #include "outcore/sight.h"
+#include "sight/commands/change.h"
+#include "sight/commands/shared_buffer.h"
 #include "sight/commands/verdict.h"
 
 namespace outcore::cli {
@@ -35,7 +37,7 @@ Json files_of(const Metrics& metrics, const Json& regions) {
     const RegionMetrics& region = metrics.regions[i];
     Json file = regions[i];
     file.erase("address");
-    file["touched_bytes"] = brought_in_first(region.counters) * region.page_bytes;
+    file["touched_bytes"] = distinct_bytes_of(region);
     file["fetches"] = region.fetches.to_text(region.page_bytes);
     files.push_back(std::move(file));
   }
@@ -49,7 +51,8 @@ bool is_same_file(int one, int other) {
          a.st_ino == b.st_ino;
 }
 
-Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& arguments) {
+Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& arguments,
+               const std::vector<BufferFacts>& buffers) {
   const Json all = Json::parse_or_null(runtime.metrics.to_json());
   std::string command;
   for (const std::string& word : arguments) command += (command.empty() ? "" : " ") + word;
@@ -65,6 +68,8 @@ Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& 
   record["settings"] = Json{{"policy", runtime.policy}};
   for (const char* name : {"counters", "gauges"}) record[name] = all[name];
   record["latency"] = all["fault_latency"];
+  if (const BufferFacts* const buffer = buffer_of(runtime, buffers); buffer != nullptr)
+    record["buffer"] = json_of(*buffer);
   record["files"] = files_of(runtime.metrics, all["regions"]);
   return record;
 }
@@ -92,8 +97,13 @@ void LastRecord::look() {
       ::close(kept_.front().descriptor);
       kept_.erase(kept_.begin());
     }
-    kept_.push_back({descriptor, true, arguments});
+    kept_.push_back({descriptor, true, arguments, {}});
   }
+  for (Kept& kept : kept_)
+    if (Result<PublishedRuntime> runtime = look_at_kept(kept.descriptor); kept.is_there && runtime)
+      // Once the process has ended its buffer may be gone; none can be listed while it begins.
+      if (std::vector<BufferFacts> all = buffers_of({std::move(runtime).value()}); !all.empty())
+        kept.buffers = std::move(all);
 }
 
 std::vector<Json> LastRecord::make(const std::string& end,
@@ -104,7 +114,7 @@ std::vector<Json> LastRecord::make(const std::string& end,
     if (!runtime || brought_in(runtime->metrics.counters) == 0) continue;
     if (recorded.contains(runtime->started_ns)) continue;
     runtime->process = process_;  // it may have another number where it runs
-    Json record = record_of(runtime.value(), kept.arguments);
+    Json record = record_of(runtime.value(), kept.arguments, kept.buffers);
     record["ended"] = kept.is_there ? end : "became another program";
     records.push_back(std::move(record));
   }

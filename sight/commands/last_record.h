@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/json.h"
+#include "outcore/buffers.h"
 
 namespace outcore::cli {
 
@@ -38,6 +39,7 @@ class LastRecord {
     int descriptor = -1;
     bool is_there = true;  // at the last look
     std::vector<std::string> arguments;
+    std::vector<BufferFacts> buffers;  // when its own was last seen
   };
 
   const pid_t process_;

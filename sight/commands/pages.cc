@@ -111,7 +111,9 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
        {bar(used, style.width >= 100 ? 30 : 14, style.glyphs)},
        {" " + bytes_text(process.used_bytes) + " of " + bytes_text(process.budget_bytes),
         Look::kBold},
-       {"  from " + style.glyphs.shown(first.budget_source)},
+       {process.runtimes.front().buffer.empty()
+            ? "  from " + style.glyphs.shown(first.budget_source)
+            : ", for all its processes"},
        {first.shared_buffer.empty() ? "" : "  buffer " + style.glyphs.shown(first.shared_buffer)}});
   head.push_back(
       facts_line({{"stalled", change.is_known() ? short_percent(change.stalled()) : "-",

@@ -183,6 +183,11 @@ RunFacts facts_of(const Json& record) {
   facts.latency = latency_of(record["latency"]);
   facts.budget_bytes = record["gauges"].value("budget_bytes", uint64_t{0});
   facts.used_bytes_max = record["gauges"].value("used_bytes_max", uint64_t{0});
+  if (const Json& buffer = record["buffer"]; buffer.is_object()) {
+    facts.buffer = buffer.value("name", "");
+    facts.budget_bytes = buffer.value("limit_bytes", facts.budget_bytes);
+    facts.used_bytes_max = buffer.value("used_bytes_max", facts.used_bytes_max);
+  }
   facts.is_degraded = record["gauges"].value("degraded", uint64_t{0}) != 0;
   for (const Json& json : record["files"]) {
     const Counters counters = counters_of(json["counters"]);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/command.h"
+#include "cli/shell_word.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
@@ -90,15 +91,23 @@ void tell_reads(const RunFacts& facts, std::vector<std::string>* to) {
 void tell_refaults(const RunFacts& facts, std::vector<std::string>* to) {
   const Counters& c = facts.counters;
   if (brought_in(c) == 0) return;
+  // What a buffer keeps is not up to one process alone, which knows what itself brought in.
+  const std::string budget = facts.buffer.empty()
+                                 ? "a budget of " + format_bytes(facts.budget_bytes)
+                                 : "a buffer of " + format_bytes(facts.budget_bytes) + " (" +
+                                       facts.buffer + ") for all its processes";
+  if (c.refaults == 0 && !facts.buffer.empty()) {
+    to->push_back("No page that it brought in had to come in by it again, with " + budget + ".");
+    return;
+  }
   if (c.refaults == 0) {
     to->push_back("No page came back after it had left: the budget of " +
                   format_bytes(facts.budget_bytes) + " was large enough.");
     return;
   }
   to->push_back(percent(share(c.refaults, brought_in(c))) +
-                " of the pages that came in had been in memory before and had to leave, with a "
-                "budget of " +
-                format_bytes(facts.budget_bytes) + ".");
+                " of the pages that came in had been in memory before and had to leave, with " +
+                budget + ".");
 }
 
 void tell_writes(const RunFacts& facts, std::vector<std::string>* to) {
@@ -153,7 +162,11 @@ void tell_next(const RunFacts& facts, Verdict* verdict) {
                                  " of what came in, by a sample of the pages.");
   switch (verdict->limit) {
     case Limit::kBudget:
-      verdict->next.push_back(command("--budget " + size));
+      // The limit of a buffer can be changed while it lives.
+      verdict->next.push_back(facts.is_running && !facts.buffer.empty()
+                                  ? "outcore buffers resize " + shell_word(facts.buffer) + " " +
+                                        size
+                                  : command("--budget " + size));
       break;
     case Limit::kWriteBack:
       verdict->sentences.push_back(
@@ -163,7 +176,11 @@ void tell_next(const RunFacts& facts, Verdict* verdict) {
       break;
     case Limit::kDevice:
       verdict->sentences.push_back(
-          "Most of what came in was needed for the first time: a larger budget saves little; "
+          std::string(facts.buffer.empty()
+                          ? "Most of what came in was needed for the first time: a larger budget "
+                            "saves little; "
+                          : "Most of what came in this process had not brought in before: a larger "
+                            "buffer saves it little; ") +
           "bringing it in ahead at the next start saves the waiting.");
       verdict->next.push_back(command("--learn FILE"));
       break;

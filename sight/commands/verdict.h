@@ -27,6 +27,9 @@ struct RunFacts {
     std::string uri, fetches;
     uint64_t brought_in = 0, read_bytes = 0, size_bytes = 0, resident_bytes = 0;
   };
+  // Other processes have its pages, too: the buffer's name, whose limit is the budget then.
+  std::string buffer;
+  bool is_running = false;
   std::vector<File> files;  // the one with the most pages brought in first
   std::string policy,
       place;  // where the code misses most: "81 % of them at f (f.c:12)"; empty: unknown

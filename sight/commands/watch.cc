@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "sight/commands/shared_buffer.h"
+
 namespace outcore::cli {
 namespace {
 
@@ -28,7 +30,12 @@ Status Watch::look() {
     }
     sample.processes.push_back({pid, facts_of(pid), std::move(*runtimes)});
   }
-  if (only_.empty())
+  // A process's budget may be a buffer's limit, also of one that is looked at alone.
+  bool is_any = only_.empty();
+  for (const Sample::Process& process : sample.processes)
+    for (const PublishedRuntime& runtime : process.runtimes)
+      is_any = is_any || !runtime.shared_buffer.empty();
+  if (is_any)
     if (Result<std::vector<BufferFacts>> buffers = list_buffers()) sample.buffers = *buffers;
   sample.since_boot_ns = now_ns<std::chrono::steady_clock>();
   sample.since_1970_ns = now_ns<std::chrono::system_clock>();
@@ -43,9 +50,9 @@ void Watch::take(const Sample& sample) {
   std::map<pid_t, SeenProcess> seen;
   processes_.clear();
   for (const Sample::Process& process : sample.processes)
-    processes_.push_back(view_of(process, &seen[process.pid]));
+    processes_.push_back(view_of(process, sample.buffers, &seen[process.pid]));
   seen_ = std::move(seen);
-  take_buffers(sample.buffers);
+  if (only_.empty()) take_buffers(sample.buffers);
   since_boot_ns_ = sample.since_boot_ns;
   since_1970_ns_ = sample.since_1970_ns;
 }
@@ -56,7 +63,8 @@ const ProcessView* Watch::find(pid_t pid) const {
   return nullptr;
 }
 
-ProcessView Watch::view_of(const Sample::Process& process, SeenProcess* seen) {
+ProcessView Watch::view_of(const Sample::Process& process, const std::vector<BufferFacts>& buffers,
+                           SeenProcess* seen) {
   ProcessView view;
   view.pid = process.pid;
   view.facts = process.facts;
@@ -83,8 +91,16 @@ ProcessView Watch::view_of(const Sample::Process& process, SeenProcess* seen) {
     view.counters += metrics.counters;
     view.latency += metrics.fault_latency;
     for (const RegionMetrics& store : metrics.regions) view.amplification.add(store);
-    view.budget_bytes += metrics.gauges.budget_bytes;
-    view.used_bytes += metrics.gauges.used_bytes;
+    const BufferFacts* const buffer = buffer_of(runtime, buffers);
+    if (buffer != nullptr) view.runtimes.back().buffer = buffer->name;
+    const bool is_counted =
+        std::any_of(view.runtimes.begin(), view.runtimes.end() - 1, [&](const RuntimeView& other) {
+          return buffer != nullptr && other.buffer == buffer->name;
+        });
+    if (!is_counted) {
+      view.budget_bytes += buffer != nullptr ? buffer->limit_bytes : metrics.gauges.budget_bytes;
+      view.used_bytes += buffer != nullptr ? buffer->used_bytes : metrics.gauges.used_bytes;
+    }
     view.degraded += metrics.gauges.degraded;
   }
   if (before != nullptr) seen->stalled = before->stalled;

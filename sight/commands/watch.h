@@ -39,6 +39,7 @@ struct RuntimeView {
   PublishedRuntime now;
   Change change;
   std::vector<StoreView> stores;
+  std::string buffer;  // the one whose limit and use are told as its budget; empty: it has its own
 };
 
 struct ProcessView {
@@ -52,6 +53,7 @@ struct ProcessView {
   Counters counters;
   LatencyHistogram latency;
   Amplification amplification;  // of the stores that it has now
+  // Of a buffer's members both are the buffer's, each buffer counted once.
   uint64_t budget_bytes = 0, used_bytes = 0, degraded = 0;
   std::deque<double> stalled;  // of the last looks, the latest at the end
 
@@ -101,7 +103,8 @@ class Watch {
     std::deque<double> stalled;
   };
 
-  ProcessView view_of(const Sample::Process& process, SeenProcess* seen);
+  ProcessView view_of(const Sample::Process& process, const std::vector<BufferFacts>& buffers,
+                      SeenProcess* seen);
   RuntimeView view_of(const PublishedRuntime& runtime, std::map<StoreKey, size_t>* occurrences,
                       const SeenRuntime* before, SeenRuntime* seen) const;
   void take_buffers(const std::vector<BufferFacts>& buffers);

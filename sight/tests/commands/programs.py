@@ -64,7 +64,8 @@ class SightTest(unittest.TestCase):
         # Commands find nothing of the machine's.
         cls.environment = {name: value for name, value in os.environ.items()
                            if not name.startswith("OUTCORE_")}
-        cls.environment |= {"OUTCORE_CONFIG": "", "TMPDIR": str(cls.shared / "tmp")}
+        cls.environment |= {"OUTCORE_CONFIG": "", "TMPDIR": str(cls.shared / "tmp"),
+                            "OUTCORE_BUFFER_DIR": str(cls.shared / "buffers")}
         (cls.shared / "tmp").mkdir()
 
     def setUp(self):
@@ -80,8 +81,8 @@ class SightTest(unittest.TestCase):
             self.assertTrue(done.stderr.startswith(b"outcore: "), done.stderr)
         return done
 
-    def words_of_scan(self, *options, file=None, status=0, scan=None):
-        return [OUTCORE, "run", "--min-size", "4k", "--budget", "4M", "--buffer", "none", "-q",
+    def words_of_scan(self, *options, file=None, status=0, scan=None, buffer="none"):
+        return [OUTCORE, "run", "--min-size", "4k", "--budget", "4M", "--buffer", buffer, "-q",
                 *map(str, options), "--", str(scan or self.shared / "scan"),
                 str(file or self.shared / "data"), str(status)]
 

@@ -173,6 +173,41 @@ TEST(Watch, BuffersWhoseMembersLeaveHaveNoNegativeRates) {
   EXPECT_EQ(watch.buffers()[0].fills_a_second, 0);
 }
 
+TEST(Watch, TheLimitOfABufferIsTheBudgetOfWhoseItsPagesAre) {
+  BufferFacts buffer;
+  buffer.name = "samples";
+  buffer.limit_bytes = 50 << 20;
+  buffer.used_bytes = 49 << 20;
+  Sample now = sample(0, {process(1, {store("/a", 1000)}), process(2, {store("/b", 1000)})});
+  for (Sample::Process& one : now.processes) {
+    one.runtimes[0].shared_buffer = "samples";
+    one.runtimes[0].metrics.gauges.budget_bytes = 25 << 20;
+    one.runtimes[0].metrics.gauges.used_bytes = 1 << 20;
+  }
+  now.processes[0].runtimes[0].metrics.regions[0].frames = "buffer";
+  now.processes[1].runtimes[0].metrics.regions[0].frames = "private";
+  now.buffers = {buffer};
+  for (const std::vector<pid_t>& only : {std::vector<pid_t>(), std::vector<pid_t>{1, 2}}) {
+    Watch watch(only);
+    watch.take(now);
+    EXPECT_EQ(watch.processes()[0].budget_bytes, buffer.limit_bytes);
+    EXPECT_EQ(watch.processes()[0].used_bytes, buffer.used_bytes);
+    EXPECT_EQ(watch.processes()[0].runtimes[0].buffer, "samples");
+    EXPECT_EQ(watch.processes()[1].budget_bytes, 25u << 20);
+    EXPECT_EQ(watch.processes()[1].used_bytes, 1u << 20);
+    EXPECT_EQ(watch.buffers().size(), only.empty() ? 1u : 0u);
+  }
+}
+
+TEST(Amplification, CountsNoMoreThanTheStoreHas) {
+  RegionMetrics m = store("/a", 300);
+  m.size_bytes = 99 * 4096 + 1;
+  EXPECT_EQ(distinct_bytes_of(m), 100u * 4096);
+  Amplification amplification;
+  amplification.add(m);
+  EXPECT_DOUBLE_EQ(*amplification.value(), 3);
+}
+
 TEST(Amplification, IsOfThePagesThatCameInEachCountedOnce) {
   RegionMetrics m = store("/a", 300);
   m.counters.refaults = 200;
