@@ -52,6 +52,8 @@ class Glance {
     facts.limit_bytes = board_->limit_bytes.load();
     facts.used_bytes_max = board_->used_bytes_max.load();
     facts.takeovers = board_->takeovers.load();
+    if (board_->written_files.load() != 0)
+      facts.written_bytes = std::min(board_->written_pages.load() * kPage, facts.resident_bytes);
     for (const buffer::MemberRecord& m : board_->members) {
       facts.filled_pages += m.filled_pages.load();
       facts.evicted_pages += m.evicted_pages.load();

@@ -23,6 +23,7 @@ struct BufferFacts {
   uint64_t used_bytes = 0;      // what is in memory, and what members have for themselves
   uint64_t used_bytes_max = 0;  // the most that members have seen of it
   uint64_t resident_bytes = 0;  // pages of files
+  uint64_t written_bytes = 0;   // of those, written and not yet stored: nearly so many
   uint64_t coming_bytes = 0;    // what members may be bringing in; against the limit it counts, too
   pid_t keeping = 0;            // the member that chooses what leaves; 0: not seen from here
   std::vector<pid_t> members;   // 0: in another PID namespace

@@ -28,6 +28,7 @@ void print_json(const std::vector<BufferFacts>& all) {
                     {"limit_bytes", buffer.limit_bytes},
                     {"used_bytes", buffer.used_bytes},
                     {"resident_bytes", buffer.resident_bytes},
+                    {"written_bytes", buffer.written_bytes},
                     {"coming_bytes", buffer.coming_bytes},
                     {"files", static_cast<uint64_t>(buffer.files)},
                     {"filled_pages", buffer.filled_pages},

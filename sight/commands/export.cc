@@ -24,6 +24,7 @@
 #include "cli/json.h"
 #include "cli/output_file.h"
 #include "cli/text.h"
+#include "outcore/buffers.h"
 #include "outcore/sight.h"
 #include "sight/commands/observed.h"
 #include "sight/commands/whole_file.h"
@@ -160,8 +161,40 @@ bool is_published(const MetricInfo& metric) {
          metric.name != "budget_shrink_ns_max";
 }
 
+// Of a buffer its processes have the pages together: no process's figures have them. `wanted`:
+// those of the processes that are told, by number.
+void add_buffers(const std::map<pid_t, std::set<std::string>>& wanted, bool are_all_wanted,
+                 Families* families) {
+  const Result<std::vector<BufferFacts>> all = list_buffers();
+  if (!all) return;
+  for (const BufferFacts& buffer : all.value()) {
+    const Labels labels{{"buffer", label_text(buffer.name)}};
+    bool is_wanted = are_all_wanted;
+    for (const auto& [process, names] : wanted) {
+      if (!names.contains(buffer.name)) continue;
+      is_wanted = true;
+      families->add("outcore_buffer_member", "1: this process shares the pages of the buffer",
+                    false, {labels.front(), {"pid", std::to_string(process)}}, 1);
+    }
+    if (!is_wanted) continue;
+    const auto add = [&](const char* name, const char* help, uint64_t value) {
+      families->add(name, help, false, labels, static_cast<double>(value));
+    };
+    add("outcore_buffer_limit_bytes", "how much its processes may have in memory together",
+        buffer.limit_bytes);
+    add("outcore_buffer_used_bytes", "what is in memory, and what its processes have beside it",
+        buffer.used_bytes);
+    add("outcore_buffer_resident_bytes", "of that, pages of files", buffer.resident_bytes);
+    add("outcore_buffer_written_bytes", "of that, written and not yet stored",
+        buffer.written_bytes);
+    add("outcore_buffer_processes", "its processes", buffer.members.size());
+    add("outcore_buffer_files", "files of which it may have pages", buffer.files);
+  }
+}
+
 std::vector<MetricFamily> families_of_now(const ProcessFilter& filter) {
   Families families;
+  std::map<pid_t, std::set<std::string>> buffers;
   for (const pid_t process : list_published()) {
     if (filter && !filter(process)) continue;
     const auto runtimes = look_at(process);
@@ -183,8 +216,10 @@ std::vector<MetricFamily> families_of_now(const ProcessFilter& filter) {
       }
       families.add_latency(m.fault_latency, m.counters.fault_ns, labels);
       add_stores(m, labels, &families);
+      if (!runtime.shared_buffer.empty()) buffers[process].insert(runtime.shared_buffer);
     }
   }
+  add_buffers(buffers, !filter, &families);
   return families.take();
 }
 

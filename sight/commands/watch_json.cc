@@ -102,6 +102,7 @@ Json json_of(const BufferView& buffer) {
           {"limit_bytes", buffer.now.limit_bytes},
           {"used_bytes", buffer.now.used_bytes},
           {"resident_bytes", buffer.now.resident_bytes},
+          {"written_bytes", buffer.now.written_bytes},
           {"files", static_cast<uint64_t>(buffer.now.files)},
           {"filled_a_second", buffer.fills_a_second},
           {"evictions_a_second", buffer.evictions_a_second},

@@ -52,6 +52,25 @@ class Buffers(programs.SightTest, test_export.Format):
         self.assertNotIn("large enough", sentences)
         self.assertIn("with a buffer of 4 MiB", sentences)
 
+    def test_export_has_a_buffers_pages_and_its_processes(self):
+        program = self.start_scan(buffer="samples")
+        alone = self.start_scan()
+        for words in ((), ("--pid", program.pid)):
+            samples = self.read(self.run_outcore("export", *words).stdout.decode())
+            of_buffer = {name.removeprefix("outcore_buffer_"): value
+                         for (name, labels), value in samples.items()
+                         if dict(labels).get("buffer") == "samples"}
+            self.assertEqual(of_buffer["limit_bytes"], LIMIT)
+            self.assertGreater(of_buffer["resident_bytes"], LIMIT / 2)
+            self.assertLessEqual(of_buffer["resident_bytes"], of_buffer["used_bytes"])
+            self.assertLessEqual(of_buffer["used_bytes"], LIMIT)
+            self.assertEqual((of_buffer["processes"], of_buffer["files"]), (1, 1))
+            self.assertEqual(of_buffer["written_bytes"], 0)
+            self.assertEqual(test_export.total(samples, "outcore_buffer_member",
+                                               pid=str(program.pid), buffer="samples"), 1)
+        samples = self.read(self.run_outcore("export", "--pid", alone.pid).stdout.decode())
+        self.assertFalse([name for name, _ in samples if name.startswith("outcore_buffer_")])
+
 
 if __name__ == "__main__":
     unittest.main()

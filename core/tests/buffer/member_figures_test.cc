@@ -1,4 +1,5 @@
-// What a member of a buffer counts of pages that come back: they leave by another's decision.
+// What is told of a buffer's pages: those that come back, though they leave by another's decision,
+// and those that are written.
 #include <fstream>
 
 #include "core/base/json.h"
@@ -12,7 +13,7 @@ using base::Json;
 using scene::Job;
 using scene::kPage;
 
-class Refaults : public testing::Test {
+class MemberFigures : public testing::Test {
  protected:
   static constexpr uint64_t kLimit = 4 << 20, kFilePages = 2 * kLimit / kPage;
 
@@ -35,7 +36,7 @@ class Refaults : public testing::Test {
   const Job job_{kFilePages};
 };
 
-TEST_F(Refaults, WhatAMemberBringsInAgainHasLeft) {
+TEST_F(MemberFigures, WhatAMemberBringsInAgainHasLeft) {
   const Runtime runtime = Runtime::start(options(kLimit)).value();
   const Region region = const_cast<Runtime&>(runtime).map(job_.path()).value();
   ASSERT_EQ(Job::facts().files, 1u);
@@ -48,14 +49,14 @@ TEST_F(Refaults, WhatAMemberBringsInAgainHasLeft) {
   EXPECT_EQ(counted.fills + counted.prefetch_fills - counted.refaults, kFilePages);
 }
 
-TEST_F(Refaults, ABufferThatIsLargeEnoughHasNone) {
+TEST_F(MemberFigures, ABufferThatIsLargeEnoughHasNone) {
   Runtime runtime = Runtime::start(options(4 * kLimit)).value();
   const Region region = runtime.map(job_.path()).value();
   for (int i = 0; i < 3; ++i) read_once(region);
   EXPECT_EQ(runtime.metrics().counters.refaults, 0u);
 }
 
-TEST_F(Refaults, TheRecordTellsThemAndTheBuffer) {
+TEST_F(MemberFigures, TheRecordTellsThemAndTheBuffer) {
   RuntimeOptions recorded = options(kLimit);
   const std::string path = job_.folder() / "run.json";
   recorded.report_file = path;
@@ -89,6 +90,21 @@ TEST_F(Refaults, TheRecordTellsThemAndTheBuffer) {
   for (const Json& limit : record["timeline"]["budget_bytes"])
     EXPECT_EQ(limit.as<uint64_t>().value_or(0), kLimit);
   EXPECT_TRUE(record["tuner"].items().empty()) << record["tuner"].dump();
+}
+
+TEST_F(MemberFigures, WhatIsWrittenIsToldUntilItIsStored) {
+  constexpr uint64_t kWritten = 10;
+  Runtime runtime = Runtime::start(options(4 * kLimit)).value();
+  MapOptions how;
+  how.access = Access::kReadWrite;
+  Region region = runtime.map(job_.path(), how).value();
+  ASSERT_EQ(Job::facts().files, 1u);
+  EXPECT_EQ(Job::facts().written_bytes, 0u);
+  for (uint64_t page = 0; page < kWritten; ++page) region.data()[page * kPage] = std::byte{1};
+  EXPECT_GE(Job::facts().written_bytes, kWritten * kPage);
+  EXPECT_LE(Job::facts().written_bytes, Job::facts().resident_bytes);
+  ASSERT_TRUE(region.unmap().ok());
+  EXPECT_EQ(Job::facts().written_bytes, 0u);
 }
 
 }  // namespace
