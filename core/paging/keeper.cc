@@ -48,6 +48,7 @@ uint64_t Keeper::run_turn(Shard& shard, Eviction& eviction, uint32_t victims) {
   eviction.drain_inbox();
   set_capacity(pager_, shard);
   eviction.choose(victims);
+  pager_.tell_policy(shard);
   eviction.choose_probes(kProbesMax);
   eviction.clean(Bytes::kWriteBack);
   eviction.note_leaving();

@@ -80,7 +80,16 @@ Status Pager::allocate() {
     shard->write_buffer_bytes = buffers;
     shards.push_back(std::move(shard));
   }
+  tell_policy(*shards.front());
   return {};
+}
+
+void Pager::tell_policy(Shard& shard) const {
+  const std::string_view taken = shard.policy->taken();
+  // One of several is told, as its shards see the same program.
+  if (taken == shard.told_policy || &shard != shards.front().get()) return;
+  shard.told_policy = taken;
+  if (options.policy_now != nullptr) options.policy_now->set(taken);
 }
 
 Shard& Pager::shard_of(const PageCache& cache, uint64_t page) const {

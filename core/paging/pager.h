@@ -43,7 +43,9 @@ struct PagerOptions {
   // Of transfers of a buffer's pages, beside the budget; none: no page cache is a buffer's.
   budget::BouncePool::Shape buffer_bounce;
   budget::BudgetCells* budget_cells =
-      nullptr;              // where the budget is counted; nullptr: nobody sees it
+      nullptr;  // where the budget is counted; nullptr: nobody sees it
+  // Where the policy is told that `auto` has taken; nullptr: nobody sees it.
+  published::Text<64>* policy_now = nullptr;
   bool has_threads = true;  // false: a simulation runs turns and prefetches itself
 };
 
@@ -78,6 +80,8 @@ struct Pager {
     OC_ASSERT(shard.turn.is_held());
     return shard.capacity_page_bytes != 0 ? shard.capacity_page_bytes : page_bytes_max.load();
   }
+  // Lets others see which policy the shard's has taken, if that has changed. REQUIRES: its turn.
+  void tell_policy(Shard& shard) const;
   uint64_t least_budget(uint64_t page_bytes) const;
   // Of the budget, what bounce buffers and the shards' write buffers use.
   uint64_t buffer_bytes() const;

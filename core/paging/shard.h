@@ -72,6 +72,7 @@ struct Shard {
 
   // All below: the turn's holder.
   std::unique_ptr<Policy> policy;
+  std::string_view told_policy;  // what was told last of the one that the policy has taken
   FrameQueue leaving{kLeavingList};
   FrameQueue cold{kColdList};
   FrameQueue probed{kProbedList};     // until the inbox tells of their touch

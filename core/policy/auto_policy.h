@@ -52,6 +52,7 @@ class AutoPolicy final : public Policy {
   size_t leaving_count() const override;
   bool is_valid() const override;
   std::string name() const override { return format_name(kName, parameters_); }
+  std::string_view taken() const override { return kCandidates[trial_.live()]; }
   size_t metadata_bytes() const override;
   PolicyMetrics metrics() const override;
 

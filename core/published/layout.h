@@ -85,6 +85,7 @@ struct Layout {
 
   std::atomic<uint64_t> started_ns{0};  // since 1970
   Text<64> policy, budget_source;
+  Text<64> policy_now;  // of `policy = auto`: the one that it has taken; changes
   std::atomic<uint64_t> buffer_bytes{0};
   Text<128> shared_buffer;  // its name; empty: none
   budget::BudgetCells budget;

@@ -165,6 +165,7 @@ PublishedRuntime runtime_of(const Copy& copy, pid_t process) {
   runtime.version = seen.version.get();
   runtime.started_ns = seen.started_ns.load();
   runtime.policy = seen.policy.get();
+  runtime.policy_now = seen.policy_now.get();
   runtime.budget_source = seen.budget_source.get();
   runtime.shared_buffer = seen.shared_buffer.get();
   Metrics& m = runtime.metrics;

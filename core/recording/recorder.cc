@@ -52,7 +52,7 @@ Result<std::unique_ptr<Recorder>> Recorder::start(std::shared_ptr<published::She
     return Error{ENOMEM, "record events: there is no memory for them"};
   std::unique_ptr<Recorder> recorder(
       new Recorder(std::move(sheet), std::move(policy), std::move(buffer)));
-  recorder->policy_now_ = recorder->policy_();
+  recorder->policy_first_ = recorder->policy_now_ = recorder->policy_();
   recorder->budget_now_ = recorder->sheet_->memory().budget.limit.load();
   recorder->note_beginning();
   recorder->next_event_ = recorder->sheet_->events().end();
@@ -386,6 +386,7 @@ Json Recorder::finish(const Metrics& metrics, const std::map<std::string, std::s
   json["sampled_faults"] = sites_.sampled();
   json["miss_curve"] = curve_json();
   json["reuse"] = reuse_.to_json();
+  json["policy"] = Json{{"first", policy_first_}, {"last", policy_now_}};
   json["tuner"] = decisions_;
   json["lost_events"] = lost_;
   return json;

@@ -105,7 +105,7 @@ class Recorder {
   std::unordered_set<uint64_t> out_;  // the names of pages that have left
   MissCurve curve_;
   ReuseDistances reuse_;
-  std::string policy_now_;
+  std::string policy_first_, policy_now_;
   uint64_t budget_now_ = 0;
   // When the last moment was noted. A buffer has a name here as long as most of what came in are
   // its pages: then its limit is the budget, and its use what is used.

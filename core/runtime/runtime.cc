@@ -115,6 +115,7 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
     return base::system_error(ENOMEM, "make room for counters", "no memory or addresses are left");
   paging::PagerOptions e;
   e.budget_cells = &impl->sheet->memory().budget;
+  e.policy_now = &impl->sheet->memory().policy_now;
   e.budget_bytes = base::round_down(impl->pages_bytes(), kSystemPage);
   e.buffer_bounce = impl->buffer_bounce();
   const uint64_t memory_bytes =

@@ -16,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "outcore/metrics.h"
 #include "outcore/result.h"
@@ -100,6 +101,9 @@ class Policy {
   virtual size_t leaving_count() const = 0;
   virtual bool is_valid() const = 0;  // O(n); checked builds and tests
   virtual std::string name() const = 0;
+  // Of a policy that takes one of several: the name of that one, which stays in memory; empty of
+  // others.
+  virtual std::string_view taken() const { return {}; }
   virtual size_t metadata_bytes() const = 0;
   // Any thread.
   virtual PolicyMetrics metrics() const { return {name(), 0, 0, 0, {}, 0}; }

@@ -21,6 +21,7 @@ struct PublishedRuntime {
   std::string version;        // of its library
   uint64_t started_ns = 0;    // since 1970
   std::string policy;         // as the option has it
+  std::string policy_now;     // of auto: the one that it has taken (of several keepers, the first)
   std::string budget_source;  // where the budget comes from: "OUTCORE_BUDGET", "default", …
   std::string shared_buffer;  // the name of the buffer that it shares; empty: none
   // `regions` has one entry for each store, of the store's whole size, without an address;

@@ -71,6 +71,7 @@ RunFacts facts_of(const PublishedRuntime& runtime, const BufferFacts* buffer) {
   }
   facts.is_degraded = m.gauges.degraded != 0;
   facts.policy = runtime.policy;
+  if (!runtime.policy_now.empty()) facts.policy += ", which is " + runtime.policy_now + " now";
   facts.touched_bytes = touched_bytes(m);
   for (const RegionMetrics& region : m.regions) {
     facts.files.push_back({region.uri, region.fetches.to_text(region.page_bytes),

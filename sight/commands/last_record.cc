@@ -66,6 +66,7 @@ Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& 
                            {"seconds", seconds_since(runtime.started_ns)}};
   record["environment"] = Json{{"outcore", runtime.version}};
   record["settings"] = Json{{"policy", runtime.policy}};
+  if (!runtime.policy_now.empty()) record["policy"] = Json{{"last", runtime.policy_now}};
   for (const char* name : {"counters", "gauges"}) record[name] = all[name];
   record["latency"] = all["fault_latency"];
   if (const BufferFacts* const buffer = buffer_of(runtime, buffers); buffer != nullptr)

@@ -130,6 +130,7 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
                              {"read in all", bytes_text(process.counters.read_bytes)},
                              {"amplification", short_ratio(process.amplification.value())}}));
   head.push_back(facts_line({{"policy", style.glyphs.shown(first.policy)},
+                             {"now", style.glyphs.shown(first.policy_now)},
                              {"user", style.glyphs.shown(process.facts.user)},
                              {"since", long_time(age)},
                              {"outcore", style.glyphs.shown(first.version)}}));

@@ -199,7 +199,7 @@ RunFacts facts_of(const Json& record) {
   std::stable_sort(facts.files.begin(), facts.files.end(),
                    [](const auto& a, const auto& b) { return a.brought_in > b.brought_in; });
   facts.place = place_sentence(record);
-  facts.policy = record["settings"].value("policy", "");
+  facts.policy = policy_text(record);
   find_better_budget(record["miss_curve"], &facts);
   return facts;
 }

@@ -142,7 +142,11 @@ void tell_where(const RunFacts& facts, std::vector<std::string>* to) {
     to->push_back(text + ".");
   }
   if (!facts.place.empty()) to->push_back(facts.place);
-  if (!facts.policy.empty()) to->push_back("Pages leave by the policy " + facts.policy + ".");
+  // The policy of a program is for pages of its own alone.
+  if (!facts.buffer.empty())
+    to->push_back("Pages leave a buffer by the policy s3-fifo.");
+  else if (!facts.policy.empty())
+    to->push_back("Pages leave by the policy " + facts.policy + ".");
 }
 
 void tell_next(const RunFacts& facts, Verdict* verdict) {
@@ -237,6 +241,20 @@ Json json_of(const Verdict& verdict) {
   json["sentences"] = Json(verdict.sentences);
   json["next"] = Json(verdict.next);
   return json;
+}
+
+std::string policy_text(const Json& record) {
+  const std::string policy = record["settings"].value("policy", "");
+  const std::string first = record["policy"].value("first", "");
+  const std::string last = record["policy"].value("last", "");
+  if (!policy.starts_with("auto") || last.empty()) return policy;
+  const Json::Array& decisions = record["tuner"].items();
+  const bool has_changed = std::any_of(decisions.begin(), decisions.end(), [](const Json& one) {
+    return one.value("what", "").starts_with("policy: ");
+  });
+  if (first == last && !has_changed) return policy + ", which was " + last + " all the time";
+  return policy + ", which was " + (first.empty() ? "" : first + " at first and ") + last +
+         " at last";
 }
 
 Counters counters_of(const Json& json) {

@@ -51,6 +51,8 @@ Json json_of(const Verdict& verdict);
 // Of counters and latency as JSON has them, by name; what is not there is 0.
 Counters counters_of(const Json& json);
 LatencyHistogram latency_of(const Json& json);
+// By which policy pages left in a record's run; of `auto`, which one that was.
+std::string policy_text(const Json& record);
 // Pages brought in, and those of them that had not been in memory before.
 uint64_t brought_in(const Counters& counters);
 uint64_t brought_in_first(const Counters& counters);

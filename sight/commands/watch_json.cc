@@ -46,6 +46,7 @@ Json json_of(const RuntimeView& runtime) {
   return {{"version", runtime.now.version},
           {"started_ns", runtime.now.started_ns},
           {"policy", runtime.now.policy},
+          {"policy_now", runtime.now.policy_now},
           {"budget_source", runtime.now.budget_source},
           {"shared_buffer", runtime.now.shared_buffer},
           {"budget_bytes", gauges.budget_bytes},

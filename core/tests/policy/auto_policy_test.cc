@@ -60,7 +60,6 @@ Outcome run(SimulatedPager& pager, const Workload& next, uint64_t seed, uint64_t
           pager.miss_percent() + 100 * soft / static_cast<double>(pager.touches), pager.probes,
           pager.policy().metrics()};
 }
-
 TEST(AutoPolicy, CostsHardlyMoreThanTheBestPolicyOfEachLoad) {
   struct Load {
     const char* name;
@@ -89,6 +88,7 @@ TEST(AutoPolicy, TakesAnotherWhereThePopularPagesMove) {
   SimulatedPager pager("auto", kTrialFrames, kTrialPages);
   const Outcome outcome = run(pager, kMoving, 3, 120 * kTrialFrames, 60 * kTrialFrames);
   EXPECT_NE(outcome.policy.policy, "s3-fifo");
+  EXPECT_EQ(pager.policy().taken(), outcome.policy.policy);
   EXPECT_GT(outcome.probes, 0u);
   SimulatedPager s3("s3-fifo", kTrialFrames, kTrialPages);
   EXPECT_LT(outcome.misses,

@@ -78,6 +78,7 @@ TEST_F(Sight, ARuntimeOfThisProcessIsSeenAsItsMetricsSay) {
     EXPECT_EQ(told.process, ::getpid());
     EXPECT_FALSE(told.version.empty());
     EXPECT_EQ(told.policy, "auto");
+    EXPECT_EQ(told.policy_now, runtime.metrics().policies.at(0).policy);
     EXPECT_EQ(told.shared_buffer, "");
     EXPECT_EQ(told.metrics.gauges.budget_bytes, 2 * kMiB);
     EXPECT_EQ(told.metrics.gauges.used_bytes, own.gauges.used_bytes);

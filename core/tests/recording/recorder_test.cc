@@ -122,6 +122,8 @@ TEST_F(Recording, IsOneLineThatAgreesWithTheMetrics) {
               static_cast<double>(last.counters.read_bytes), 0.5);
   ASSERT_EQ(record.value("lost_events", uint64_t{99}), 0u);
   ASSERT_EQ(record["miss_curve"].value("sampled_one_in", uint64_t{0}), 1u);
+  EXPECT_FALSE(record["policy"].value("first", "").empty());
+  EXPECT_EQ(record["policy"].value("last", ""), last.policies.at(0).policy);
   const Json& heat = file_named(record, "/a")["heat"];
   EXPECT_EQ(heat_total(heat, "fills"), fills);
   EXPECT_EQ(heat_total(heat, "refaults"), static_cast<double>(last.counters.refaults));
