@@ -124,11 +124,13 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
                   {"again", change.is_known() ? short_percent(change.refault_share()) : "-"},
                   {"cpu", process.cpu_share < 0 ? "-" : short_percent(process.cpu_share)},
                   {"rss", bytes_text(process.facts.rss_bytes)}}));
-  head.push_back(facts_line({{"read", byte_rate(change, c.read_bytes)},
-                             {"written", byte_rate(change, c.written_bytes)},
-                             {"evicted", count_rate(change, c.evictions)},
-                             {"read in all", bytes_text(process.counters.read_bytes)},
-                             {"amplification", short_ratio(process.amplification.value())}}));
+  head.push_back(facts_line(
+      {{"read", byte_rate(change, c.read_bytes)},
+       {"written", byte_rate(change, c.written_bytes)},
+       // Another process takes out what leaves a buffer.
+       {"evicted", process.runtimes.front().buffer.empty() ? count_rate(change, c.evictions) : ""},
+       {"read in all", bytes_text(process.counters.read_bytes)},
+       {"amplification", short_ratio(process.amplification.value())}}));
   head.push_back(facts_line({{"policy", style.glyphs.shown(first.policy)},
                              {"now", style.glyphs.shown(first.policy_now)},
                              {"user", style.glyphs.shown(process.facts.user)},

@@ -93,10 +93,13 @@ Page store_page(const ProcessView& process, const StoreView& store, const PageSt
                         ", " + now.frames + " frames, pages of " + format_bytes(now.page_bytes)}});
   const double share = share_of(now.resident_bytes, now.size_bytes);
   const std::string here = format_bytes(now.resident_bytes) + " of " + format_bytes(now.size_bytes);
-  page.head.push_back({{"here "},
-                       {bar(share, style.width >= 100 ? 40 : 24, glyphs)},
-                       {" " + here + ", " + short_percent(share), Look::kBold},
-                       {now.frames == "buffer" ? " (its pages are the buffer's)" : ""}});
+  if (now.frames == "buffer")
+    page.head.push_back(
+        {{format_bytes(now.size_bytes) + "; what is in memory of it is the buffer's"}});
+  else
+    page.head.push_back({{"here "},
+                         {bar(share, style.width >= 100 ? 40 : 24, glyphs)},
+                         {" " + here + ", " + short_percent(share), Look::kBold}});
   const std::string fetches = now.fetches.to_text(now.page_bytes);
   page.head.push_back({{"amplification "},
                        {short_ratio(amplification_of(store)), Look::kBold},
