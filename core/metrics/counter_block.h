@@ -49,6 +49,13 @@ class CounterBlock {
     mine.latency[latency_bucket(ns)].fetch_add(1, std::memory_order_relaxed);
     mine.count[static_cast<size_t>(Counter::fault_ns)].fetch_add(ns, std::memory_order_relaxed);
   }
+  // Counts one page for which a call of the program waited so long.
+  void call_waited(uint64_t ns) {
+    Shard& mine = shard();
+    mine.latency[latency_bucket(ns)].fetch_add(1, std::memory_order_relaxed);
+    mine.count[static_cast<size_t>(Counter::call_waits)].fetch_add(1, std::memory_order_relaxed);
+    mine.count[static_cast<size_t>(Counter::call_wait_ns)].fetch_add(ns, std::memory_order_relaxed);
+  }
 
   // Adds all that the other has counted.
   void add_all_of(const CounterBlock& other);

@@ -106,10 +106,13 @@ std::string metric_table_markdown() {
       "values of now. A region has the counters of its store's pages: regions that share a store "
       "share\n"
       "them. This page is made from the list in `include/outcore/metrics.h`.\n\n"
-      "`fault_latency` counts faults by how long they took, from the entry of the handler: bucket "
-      "*i*\n"
-      "those of 2^*i* … 2^(*i*+1) − 1 nanoseconds. `p50_ns` and so on are upper edges of "
-      "buckets.\n";
+      "`fault_latency` counts faults by how long they took, from the entry of the handler, and "
+      "`call_waits`\n"
+      "by how long the call waited: bucket *i* those of 2^*i* … 2^(*i*+1) − 1 nanoseconds. "
+      "`p50_ns` and\n"
+      "so on are upper edges of buckets. `fault_ns` and `call_wait_ns` together are all that "
+      "threads lost by\n"
+      "waiting for pages: STALL of `outcore top`.\n";
   for (const bool is_counter : {true, false}) {
     text += is_counter ? "\n## Counters\n\n" : "\n## Gauges\n\n";
     text += "| name | unit | what it counts |\n| --- | --- | --- |\n";

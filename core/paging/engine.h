@@ -115,9 +115,10 @@ class Engine {
   void fill_many(region::View& view, std::span<const os::Touch> touches) {
     fault_path_.fill_many(view, touches);
   }
-  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write,
-               Caller caller) {
-    return fault_path_.bring_in(view, page, address, is_write, caller);
+  // For a call of the program, which waits for the page.
+  int bring_in(region::View& view, uint64_t page) {
+    CallWait wait(view.cache->counters);
+    return fault_path_.bring_in(view, page, nullptr, false, &wait);
   }
 
   // -- calls of the program; pages are the cache's. All with signals blocked --

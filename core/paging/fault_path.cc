@@ -72,7 +72,7 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uin
   const uint64_t start_ns = os::now_ns();
   const uint64_t page = view.page_of(address);
   cache.counters.add(Counter::faults, 1);
-  const int result = bring_in(view, page, address, is_write, Caller::kFault, site);
+  const int result = bring_in(view, page, address, is_write, Caller::kFault, site, nullptr);
   const uint64_t took_ns = os::now_ns() - start_ns;
   cache.counters.fault_took(took_ns);
   if (cache.entry.is_watched()) {
@@ -89,10 +89,10 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uin
 }
 
 int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_write, Caller caller,
-                        uint64_t site) {
+                        uint64_t site, CallWait* wait) {
   PageCache& cache = *view.cache;
   OC_CHECK(page < cache.page_count());
-  if (cache.shared != nullptr) return bring_in_shared(view, page, is_write, caller, site);
+  if (cache.shared != nullptr) return bring_in_shared(view, page, is_write, caller, site, wait);
   region::PageWord& word = cache.words[page];
   bool is_ahead_asked = caller != Caller::kFault;
   uint32_t tries = 0;
@@ -101,6 +101,9 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
   for (;;) {
     if (view.is_replaced.load(std::memory_order_acquire)) return come_again();
     PageValue seen = word.load();
+    const bool is_here =
+        seen.state() == PageState::kResident || seen.state() == PageState::kLeaving;
+    if (wait != nullptr && !is_here) wait->begin();
     switch (seen.state()) {
       case PageState::kResident: {
         const int result = remapper_.resolve_resident(cache, view, page, address, is_write, seen);
@@ -154,7 +157,7 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
 
 // A page of a buffer: whether it is there only the kernel knows, and others may take it away again.
 int FaultPath::bring_in_shared(View& view, uint64_t page, bool is_write, Caller caller,
-                               uint64_t site) {
+                               uint64_t site, CallWait* wait) {
   PageCache& cache = *view.cache;
   OC_CHECK(cache.traits.is_fault_safe);
   for (bool is_first_try = caller == Caller::kFault;; is_first_try = false) {
@@ -171,8 +174,10 @@ int FaultPath::bring_in_shared(View& view, uint64_t page, bool is_write, Caller 
       run = (is_write ? cache.writes->written : cache.writes->read).next(page);
       run.end = std::min(run.end, cache.page_count());
     }
-    const TouchRuns::Run there =
-        !is_frozen && is_written ? present_around(view, page, run) : TouchRuns::Run{};
+    const TouchRuns::Run there = !is_frozen && (is_written || wait != nullptr)
+                                     ? present_around(view, page, run)
+                                     : TouchRuns::Run{};
+    if (wait != nullptr && there.end == 0) wait->begin();
     if (there.end != 0)
       result = 0, run = there;  // others have brought it in, or it was mapped to be read
     else if (!is_frozen)

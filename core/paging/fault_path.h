@@ -10,6 +10,7 @@
 
 #include "core/os/signal_delivery.h"
 #include "core/os/wait_limit.h"
+#include "core/paging/call_wait.h"
 #include "core/paging/cluster_filler.h"
 #include "core/paging/filler.h"
 #include "core/paging/frame_supply.h"
@@ -41,14 +42,19 @@ class FaultPath {
   // Of several faults at once: begins the fills of those pages that are plainly absent, and reads
   // them in one batch. Each is still answered by fault() afterwards. By a thread of ours.
   void fill_many(region::View& view, std::span<const os::Touch> touches);
-  // Makes the page resident and shown in the view. 0 or -errno. With is_write, `address` may be
-  // written.
-  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller,
-               uint64_t site = 0);
+  // For a call of the program: makes the page resident and shown in the view. 0 or -errno. With
+  // is_write, `address` may be written. `wait` begins if the page is missing.
+  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write,
+               CallWait* wait) {
+    return bring_in(view, page, address, is_write, Caller::kThread, 0, wait);
+  }
 
  private:
+  // `wait`: null in a fault.
+  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller,
+               uint64_t site, CallWait* wait);
   int bring_in_shared(region::View& view, uint64_t page, bool is_write, Caller caller,
-                      uint64_t site);
+                      uint64_t site, CallWait* wait);
   int fill_claimed(PageCache& cache, region::View& view, uint64_t page, bool is_write,
                    Caller caller, uint64_t site, bool is_first_try);
   bool wait_for_page(PageCache& cache, uint64_t page, region::PageValue seen, Caller caller);

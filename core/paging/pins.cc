@@ -21,9 +21,9 @@ int Pins::pin_page(View& view, uint64_t page, std::byte* address, bool is_write)
     if (!cache.shared->buffer().pins().reserve(1)) return -ENOMEM;
     return pin_shared_page(view, page, is_write);
   }
+  CallWait wait(cache.counters);
   for (;;) {
-    if (const int result = fault_path_.bring_in(view, page, address, is_write, Caller::kThread);
-        result != 0)
+    if (const int result = fault_path_.bring_in(view, page, address, is_write, &wait); result != 0)
       return result;
     PageValue seen = cache.words[page].load();
     if (seen.state() == PageState::kLeaving) {  // readable as it is, but it must not leave
@@ -32,6 +32,7 @@ int Pins::pin_page(View& view, uint64_t page, std::byte* address, bool is_write)
       continue;
     }
     if (seen.state() != PageState::kResident || seen.has(PageValue::kWriting)) {
+      wait.begin();
       if (seen.has(PageValue::kWriting)) cache.words[page].wait_while(seen, 100'000'000);
       continue;
     }
@@ -98,7 +99,8 @@ Status Pins::claim_pins(const PageCache& cache, uint64_t first, uint64_t end,
 // REQUIRES: reserved.
 int Pins::pin_shared_page(View& view, uint64_t page, bool is_write) {
   PageCache& cache = *view.cache;
-  int result = shared_.pin(cache, view, page);
+  CallWait wait(cache.counters);
+  int result = shared_.pin(cache, view, page, &wait);
   if (result != 0 || !is_write) return result;
   while ((result = writer_.allow(cache, view, page, {page, page + 1})) == -EAGAIN) os::yield();
   if (result != 0) shared_.unpin(cache, page);

@@ -45,9 +45,9 @@ uint64_t SharedFiller::limit_bytes(const PageCache& cache) {
 }
 
 // 0: the page is ours to bring in. -EAGAIN: another has done so, or is just doing it.
-int SharedFiller::claim(PageCache& cache, uint64_t page, bool is_demanded) {
+int SharedFiller::claim(PageCache& cache, const Wanted& wanted) {
   Claims& claims = cache.shared->buffer().claims();
-  const uint64_t frame_page = cache.shared->frame_page(page);
+  const uint64_t frame_page = cache.shared->frame_page(wanted.page);
   switch (claims.acquire(frame_page)) {
     case Claims::Acquired::kYes:
     case Claims::Acquired::kNoPlace:
@@ -55,7 +55,8 @@ int SharedFiller::claim(PageCache& cache, uint64_t page, bool is_demanded) {
     case Claims::Acquired::kOthers:
       break;
   }
-  if (!is_demanded) return -EAGAIN;
+  if (!wanted.is_demanded) return -EAGAIN;
+  if (wanted.wait != nullptr) wanted.wait->begin();
   const uint64_t start_ns = os::now_ns();
   claims.wait(frame_page, kClaimNs);
   cache.counters.add(Counter::waits_for_page, 1);
@@ -199,7 +200,7 @@ void SharedFiller::report(PageCache& cache, const Run& run, const Wanted& wanted
 
 int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted, uint32_t* filled) {
   OC_CHECK(cache.shared != nullptr && cache.page_bytes == buffer::kPage);
-  if (const int result = claim(cache, wanted.page, wanted.is_demanded); result != 0) return result;
+  if (const int result = claim(cache, wanted); result != 0) return result;
   // Before anybody looks what is there.
   const buffer::Fills::Scope filling(cache.shared->buffer().member(),
                                      cache.shared->frame_page(wanted.first),
@@ -209,6 +210,7 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
     cache.shared->buffer().claims().release(cache.shared->frame_page(wanted.page));
     return 0;
   }
+  if (wanted.wait != nullptr) wanted.wait->begin();
   int result = acquire_room(cache, wanted, &run);
   if (result == 0) {
     result = transfer(cache, view, run);
@@ -232,7 +234,7 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
   return 0;
 }
 
-int SharedFiller::pin(PageCache& cache, View& view, uint64_t page) {
+int SharedFiller::pin(PageCache& cache, View& view, uint64_t page, CallWait* wait) {
   buffer::Pins& pins = cache.shared->buffer().pins();
   const uint64_t frame_page = cache.shared->frame_page(page);
   if (const int result = pins.add(frame_page); result != 0) return result;
@@ -240,9 +242,12 @@ int SharedFiller::pin(PageCache& cache, View& view, uint64_t page) {
     uint32_t filled = 0;
     int result = -EAGAIN;
     if (view.is_replaced.load() || cache.is_frozen.load() || !cache.shared->enter()) {
+      wait->begin();
       os::yield();
     } else {
-      result = fill(cache, view, {page, page, page + 1}, &filled);
+      Wanted wanted{page, page, page + 1};
+      wanted.wait = wait;
+      result = fill(cache, view, wanted, &filled);
       cache.shared->leave();
     }
     if (result == 0) return 0;  // and it stays, perhaps where the kernel swaps

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "core/budget/bounce_pool.h"
+#include "core/paging/call_wait.h"
 #include "core/paging/pager.h"
 #include "core/prefetch/fetch_tuner.h"
 
@@ -43,9 +44,10 @@ class SharedFiller {
   // but for `left_out`.
   struct Wanted {
     uint64_t page = 0, first = 0, end = 0, left_out = kNone;
-    bool is_demanded = true;  // somebody waits for the page; else nobody waits for anything
-    bool is_guess = false;    // nothing proves that the others will be used
-    bool was_absent = false;  // the page, a moment ago, as the kernel said
+    bool is_demanded = true;   // somebody waits for the page; else nobody waits for anything
+    bool is_guess = false;     // nothing proves that the others will be used
+    bool was_absent = false;   // the page, a moment ago, as the kernel said
+    CallWait* wait = nullptr;  // begins if the page is missing
   };
   // 0: the page is there, or was. -EAGAIN: look again. Otherwise -errno. *filled: how many pages
   // came in. REQUIRES: between SharedFile::enter() and leave().
@@ -55,8 +57,9 @@ class SharedFiller {
   // changes the views, or hands the file back, waits for this thread.
   int wait_for_room(PageCache& cache, uint64_t pages);
 
-  // Keeps the page in memory until unpin(). 0 or -errno. REQUIRES: buffer::Pins::reserve().
-  int pin(PageCache& cache, region::View& view, uint64_t page);
+  // Keeps the page in memory until unpin(). 0 or -errno. `wait` begins if it is missing.
+  // REQUIRES: buffer::Pins::reserve().
+  int pin(PageCache& cache, region::View& view, uint64_t page, CallWait* wait);
   void unpin(PageCache& cache, uint64_t page);
   bool is_pinned(const PageCache& cache, uint64_t page) const;
 
@@ -70,7 +73,7 @@ class SharedFiller {
       return (taken[(page - first) / 64] >> (page - first) % 64 & 1) != 0;
     }
   };
-  int claim(PageCache& cache, uint64_t page, bool is_demanded);
+  int claim(PageCache& cache, const Wanted& wanted);
   Run claim_around(PageCache& cache, const region::View& view, const Wanted& wanted);
   void release_claims(PageCache& cache, const Run& run);
   int acquire_room(PageCache& cache, const Wanted& wanted, Run* run);

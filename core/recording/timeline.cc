@@ -39,7 +39,8 @@ Json Timeline::to_json() const {
       values.push_back(static_cast<double>(now - std::min(now, before)) * scale);
     }
   };
-  put("stalled_s", 1e-9, [](const Moment& m) { return m.counters.fault_ns; });
+  put("stalled_s", 1e-9,
+      [](const Moment& m) { return m.counters.fault_ns + m.counters.call_wait_ns; });
   put("fills", 1, [](const Moment& m) { return m.counters.fills + m.counters.prefetch_fills; });
   put("read_bytes", 1, [](const Moment& m) { return m.counters.read_bytes; });
   put("written_bytes", 1, [](const Moment& m) { return m.counters.written_bytes; });

@@ -188,7 +188,7 @@ Status Region::prefault(uint64_t offset, uint64_t size_bytes) {
   paging::Engine& engine = *impl_->runtime->engine;
   engine.prefetch(*impl_->view, call.first, 1, call.end - call.first);
   for (uint64_t page = call.first; page < call.end; ++page) {
-    const int result = engine.bring_in(*impl_->view, page, nullptr, false, paging::Caller::kThread);
+    const int result = engine.bring_in(*impl_->view, page);
     if (result != 0)
       return base::system_error(result,
                                 "prefault page " + std::to_string(page) + " of " + impl_->uri,
@@ -364,6 +364,9 @@ Status Region::retry_failed() {
 RegionMetrics Region::metrics() const {
   return is_mapped() ? runtime::metrics_of(*impl_) : RegionMetrics{};
 }
+
+UncountedWaits::UncountedWaits() { paging::CallWait::leave_out_this_thread(true); }
+UncountedWaits::~UncountedWaits() { paging::CallWait::leave_out_this_thread(false); }
 
 Status Region::unmap(bool force) {
   const os::CancelBlock uncancelled;

@@ -13,7 +13,7 @@ namespace outcore {
 // X(name, unit, help)
 #define OUTCORE_COUNTERS(X)                                                                        \
   X(faults, "count", "faults that reached the runtime")                                            \
-  X(fills, "pages", "pages brought in by a fault")                                                 \
+  X(fills, "pages", "pages brought in by a fault or a call, which waited for them")                \
   X(prefetch_fills, "pages", "pages brought in ahead of a fault")                                  \
   X(zero_fills, "pages", "pages never written and never stored: filled without I/O")               \
   X(minor_faults, "count", "faults on pages that were resident through another view")              \
@@ -44,7 +44,11 @@ namespace outcore {
   X(fault_ns, "nanoseconds", "time in faults, from the entry of the handler: of all threads")      \
   X(refaults, "pages",                                                                             \
     "of fills and prefetch_fills: pages that had been in memory before, and were evicted; of a "   \
-    "buffer's pages: those that this process had brought in before")
+    "buffer's pages: those that this process had brought in before")                               \
+  X(call_waits, "count",                                                                           \
+    "pages that a call (pin, prefault, read or write of a region) did not find in memory, and "    \
+    "waited for")                                                                                  \
+  X(call_wait_ns, "nanoseconds", "time in call_waits: of all threads; fault_ns has none of it")
 
 // X(name, unit, help): current values, not sums.
 #define OUTCORE_GAUGES(X)                                                                         \
@@ -76,13 +80,13 @@ struct Gauges {
 #undef OUTCORE_FIELD
 };
 
-// Fault latency: bucket i counts faults that took 2^i … 2^(i+1) - 1 nanoseconds, measured from the
-// entry of the handler.
+// Fault latency: bucket i counts faults and call_waits, the waits of calls, that took 2^i …
+// 2^(i+1) - 1 nanoseconds; a fault is measured from the entry of the handler.
 struct LatencyHistogram {
   static constexpr size_t kBuckets = 40;
   std::array<uint64_t, kBuckets> count{};
-  // The upper edge of the bucket that contains the given share (0 … 1) of all faults; 0 if there
-  // were no faults.
+  // The upper edge of the bucket that contains the given share (0 … 1) of all faults and waits; 0
+  // if there were none.
   uint64_t percentile_ns(double share) const;
   LatencyHistogram& operator+=(const LatencyHistogram& more);
   LatencyHistogram since(const LatencyHistogram& before) const;  // as of Counters

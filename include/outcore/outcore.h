@@ -365,10 +365,10 @@ typedef struct oc_metric_values {
       prefetch_dropped, flushes, discarded;
   // Gauges: current values.
   uint64_t budget_bytes, used_bytes, used_bytes_max, bounce_bytes, metadata_bytes, degraded;
-  uint64_t fault_latency[OC_LATENCY_BUCKETS];  // [i]: faults of 2^i … 2^(i+1) - 1 ns
+  uint64_t fault_latency[OC_LATENCY_BUCKETS];  // [i]: faults and call_waits of 2^i … 2^(i+1) - 1 ns
   uint64_t learnt_fills, replays;              // a counter and a gauge of later releases
   uint64_t budget_shrinks, budget_growths, budget_shrink_failures, budget_shrink_ns_max, fault_ns,
-      refaults;
+      refaults, call_waits, call_wait_ns;
 } oc_metric_values;
 
 static inline void oc_metric_values_init(oc_metric_values* values) {

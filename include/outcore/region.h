@@ -126,6 +126,17 @@ class Region {
   std::unique_ptr<Impl> impl_;
 };
 
+// While one of these lives, what its thread waits for pages in calls is not counted (the metrics
+// call_waits and call_wait_ns): for a thread that only helps another one, whose wait for the same
+// pages is counted. In one thread; they nest.
+class UncountedWaits {
+ public:
+  UncountedWaits();
+  ~UncountedWaits();
+  UncountedWaits(const UncountedWaits&) = delete;
+  UncountedWaits& operator=(const UncountedWaits&) = delete;
+};
+
 template <typename T>
 std::span<T> Region::as() const {
   return {reinterpret_cast<T*>(data()), static_cast<size_t>(size_bytes() / sizeof(T))};

@@ -113,13 +113,19 @@ class Bringer {
     }
   }
 
+  // The thread that has called waits as long as we do, and counts that.
+  void help() {
+    const UncountedWaits uncounted;
+    work(false);
+  }
+
   void call_others() {
     constexpr size_t kPagesEach = 8;  // fewer are not worth a thread
     const size_t left = offsets_.size() - std::min(offsets_.size(), next_.load());
     const size_t count = std::min<size_t>(threads_, left / kPagesEach);
     const sigset_t before = block_signals();  // inherited by the threads
     try {
-      while (more_.size() + 1 < count) more_.emplace_back([this] { work(false); });
+      while (more_.size() + 1 < count) more_.emplace_back([this] { help(); });
     } catch (const std::system_error&) {
       // Fewer will do.
     }

@@ -18,8 +18,7 @@ int fill_pages(paging::Engine& engine, region::View& view, uint64_t first, uint6
       const uint64_t to = std::min(end, page + 2 * ahead);
       if (from < to) engine.prefetch(view, from, 1, to - from);
     }
-    if (const int r = engine.bring_in(view, page, nullptr, false, paging::Caller::kThread); r != 0)
-      return -r;
+    if (const int r = engine.bring_in(view, page); r != 0) return -r;
   }
   return 0;
 }

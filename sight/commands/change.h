@@ -7,6 +7,11 @@
 
 namespace outcore::cli {
 
+// What threads lost by waiting for pages, and how often they waited: in faults, and in calls that
+// brought pages in.
+inline uint64_t waited_ns(const Counters& c) { return c.fault_ns + c.call_wait_ns; }
+inline uint64_t waits(const Counters& c) { return c.faults + c.call_waits; }
+
 struct Change {
   double seconds = 0;  // 0: nothing is known, as there is no earlier moment
   Counters counters;
@@ -17,8 +22,12 @@ struct Change {
     return is_known() ? static_cast<double>(count) / seconds : 0;
   }
   uint64_t filled() const { return counters.fills + counters.prefetch_fills; }
-  // How many threads waited for a fault on average.
-  double stalled() const { return a_second(counters.fault_ns) / 1e9; }
+  // How many threads waited for pages on average.
+  double stalled() const { return a_second(waited_ns(counters)) / 1e9; }
+  // Pages came in for somebody whose wait is not counted yet, because it is not over.
+  bool is_stall_known() const {
+    return is_known() && (counters.fills == 0 || waits(counters) != 0);
+  }
   // Which part of what came in had been in memory before (0 … 1).
   double refault_share() const;
   void add(const Change& other);  // of the same time

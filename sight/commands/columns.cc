@@ -31,7 +31,7 @@ double value(const T& of) {
 template <typename T>
 Cell stalled_cell(const T& of, size_t, const Glyphs&) {
   const double stalled = of.change.stalled();
-  return {of.change.is_known() ? short_percent(stalled) : "-", look_of_stalled(stalled)};
+  return {of.change.is_stall_known() ? short_percent(stalled) : "-", look_of_stalled(stalled)};
 }
 
 Cell budget_cell(const ProcessView& of, size_t, const Glyphs&) {

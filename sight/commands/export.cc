@@ -26,6 +26,7 @@
 #include "cli/text.h"
 #include "outcore/buffers.h"
 #include "outcore/sight.h"
+#include "sight/commands/change.h"
 #include "sight/commands/observed.h"
 #include "sight/commands/whole_file.h"
 
@@ -38,9 +39,9 @@ using prometheus::MetricType;
 using Labels = std::vector<ClientMetric::Label>;
 
 // What stores have of their own.
-constexpr std::string_view kOfStores[] = {"faults",     "fills",         "prefetch_fills",
-                                          "evictions",  "refaults",      "write_backs",
-                                          "read_bytes", "written_bytes", "fault_ns"};
+constexpr std::string_view kOfStores[] = {
+    "faults",     "fills",         "prefetch_fills", "evictions",  "refaults",    "write_backs",
+    "read_bytes", "written_bytes", "fault_ns",       "call_waits", "call_wait_ns"};
 
 // As Prometheus' conventions have it: base units, which the name ends with, and _total.
 std::string exported_name(const MetricInfo& metric) {
@@ -84,7 +85,8 @@ class Families {
     metric.histogram.bucket.push_back({count, std::numeric_limits<double>::infinity()});
     metric.histogram.sample_count = count;
     metric.histogram.sample_sum = static_cast<double>(sum_ns) * 1e-9;
-    family("outcore_fault_duration_seconds", "how long faults took, from the entry of the handler",
+    family("outcore_fault_duration_seconds",
+           "how long faults took, from the entry of the handler, and calls waited for pages",
            MetricType::Histogram)
         .metric.push_back(std::move(metric));
   }
@@ -214,7 +216,7 @@ std::vector<MetricFamily> families_of_now(const ProcessFilter& filter) {
         families.add(exported_name(metric), metric.help, metric.is_counter, labels,
                      exported_value(metric, value));
       }
-      families.add_latency(m.fault_latency, m.counters.fault_ns, labels);
+      families.add_latency(m.fault_latency, waited_ns(m.counters), labels);
       add_stores(m, labels, &families);
       if (!runtime.shared_buffer.empty()) buffers[process].insert(runtime.shared_buffer);
     }

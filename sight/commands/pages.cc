@@ -81,7 +81,7 @@ Line sum_line(const Watch& watch) {
   Change all;
   for (const ProcessView& process : watch.processes()) all.add(process.change);
   const Counters& c = all.counters;
-  return facts_line({{"stalled", all.is_known() ? short_percent(all.stalled()) : "-",
+  return facts_line({{"stalled", all.is_stall_known() ? short_percent(all.stalled()) : "-",
                       all.stalled() >= 0.1 ? look_of_stalled(all.stalled()) : Look::kBold},
                      {"fills", count_rate(all, all.filled())},
                      {"read", byte_rate(all, c.read_bytes)},
@@ -116,9 +116,10 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
             : ", for all its processes"},
        {first.shared_buffer.empty() ? "" : "  buffer " + style.glyphs.shown(first.shared_buffer)}});
   head.push_back(
-      facts_line({{"stalled", change.is_known() ? short_percent(change.stalled()) : "-",
+      facts_line({{"stalled", change.is_stall_known() ? short_percent(change.stalled()) : "-",
                    change.stalled() >= 0.1 ? look_of_stalled(change.stalled()) : Look::kBold},
                   {"faults", count_rate(change, c.faults)},
+                  {"calls", c.call_waits == 0 ? "" : count_rate(change, c.call_waits)},
                   {"p50", latency(0.5)},
                   {"p99", latency(0.99)},
                   {"again", change.is_known() ? short_percent(change.refault_share()) : "-"},
@@ -211,10 +212,10 @@ Page process_page(const ProcessView& process, const PageStyle& style, const RowK
 
 Page help_page(const PageStyle& style) {
   static constexpr const char* kText[] = {
-      "STALL   time that threads spent in faults: 100% is one thread that only waits",
+      "STALL   time that threads waited for pages: 100% is one thread that only waits",
       "FILL/s  pages brought in          AGAIN  those that had been here before:",
       "READ/s  bytes read from stores           a larger budget would have kept them",
-      "WRIT/s  bytes written back        P50 P99  latency of faults in the interval",
+      "WRIT/s  bytes written back        P50 P99  of these waits, in the interval",
       "AMPL    bytes read / bytes of different pages that came in, since the start",
       "HERE/SIZE  in memory of the whole         !  degraded: a write-back failed",
       "",

@@ -17,6 +17,7 @@
 #include "cli/command_syntax.h"
 #include "cli/shell_word.h"
 #include "cli/text.h"
+#include "sight/commands/kept_records.h"
 #include "sight/commands/page_text.h"
 #include "sight/commands/record_lines.h"
 #include "sight/commands/whole_file.h"
@@ -24,42 +25,8 @@
 namespace outcore::cli {
 namespace {
 
-constexpr uint64_t kRecordsBytesMax = uint64_t{256} << 20;
 constexpr uint64_t kVersion = 1;
 constexpr size_t kTableBytesMax = size_t{4} << 20;
-
-// KeptRecords: as many as fit a page that a browser can show; of more those whose runtimes waited
-// longest. In the order in which they came.
-class KeptRecords {
- public:
-  void add(Json record, size_t bytes) {
-    bytes_ += bytes;
-    all_.push_back({std::move(record), bytes});
-    while (bytes_ > kRecordsBytesMax && all_.size() > 1) {
-      const auto least = std::min_element(all_.begin(), all_.end(), [](const One& a, const One& b) {
-        return waited_ns(a.record) < waited_ns(b.record);
-      });
-      bytes_ -= least->bytes;
-      all_.erase(least);
-      ++left_out_;
-    }
-  }
-  size_t left_out() const { return left_out_; }
-  std::vector<Json> take() {
-    std::vector<Json> records;
-    for (One& one : all_) records.push_back(std::move(one.record));
-    return records;
-  }
-
- private:
-  struct One {
-    Json record;
-    size_t bytes;
-  };
-  static double waited_ns(const Json& record) { return record["counters"].value("fault_ns", 0.0); }
-  std::vector<One> all_;
-  size_t bytes_ = 0, left_out_ = 0;
-};
 
 // What is wrong with a line, and what to do if no other is a record.
 struct Complaint {
@@ -360,9 +327,8 @@ Status write_report(const std::string& records_path, const std::string& page_pat
     std::fprintf(stderr, "outcore: %s\n", symbols.complaint().c_str());
   // Of several processes the one that waited longest.
   const auto longest = std::max_element(
-      records.value().begin(), records.value().end(), [](const Json& one, const Json& other) {
-        return one["counters"].value("fault_ns", 0.0) < other["counters"].value("fault_ns", 0.0);
-      });
+      records.value().begin(), records.value().end(),
+      [](const Json& one, const Json& other) { return waited_ns_of(one) < waited_ns_of(other); });
   std::fprintf(stderr, "outcore: %s\n  the report: %s\n",
                (*longest)["verdict"].value("headline", "").c_str(), page_path.c_str());
   return {};

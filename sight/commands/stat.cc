@@ -83,11 +83,13 @@ void print_line(const Change& change, bool is_total, uint64_t used_bytes, uint64
   const auto us = [&](double share) {
     return static_cast<double>(change.latency.percentile_ns(share)) / 1e3;
   };
-  const double stalled = rate(c.fault_ns) / 1e9 * (is_total ? 1 : 100);
-  std::printf("%8.1f %10.0f %10.0f %8.1f %10.1f %11.1f %10.0f %10.0f %8.1f %8.1f %9.1f %9.1f%s\n",
-              stalled, rate(c.faults), rate(change.filled()), change.refault_share() * 100,
-              rate(c.read_bytes) / kMiB, rate(c.written_bytes) / kMiB, rate(c.evictions),
-              rate(c.write_backs), us(0.5), us(0.99), static_cast<double>(used_bytes) / kMiB,
+  const double stalled = rate(waited_ns(c)) / 1e9 * (is_total ? 1 : 100);
+  const bool is_known = is_total || change.is_stall_known();
+  std::printf("%8s %10.0f %10.0f %8.1f %10.1f %11.1f %10.0f %10.0f %8.1f %8.1f %9.1f %9.1f%s\n",
+              is_known ? format("%.1f", stalled).c_str() : "-", rate(waits(c)),
+              rate(change.filled()), change.refault_share() * 100, rate(c.read_bytes) / kMiB,
+              rate(c.written_bytes) / kMiB, rate(c.evictions), rate(c.write_backs), us(0.5),
+              us(0.99), static_cast<double>(used_bytes) / kMiB,
               static_cast<double>(limit_bytes) / kMiB,
               file.empty() ? "" : ("  " + one_line(file)).c_str());
 }
@@ -199,7 +201,8 @@ void add_stat(CommandSyntax& outcore) {
       .flag("--files", words->has_files, "a line for each of its files and other stores")
       .flag("--json", words->is_json, "an object a line, with all counters")
       .footer(
-          "stall%: time in faults of all threads, 100 for one that does nothing but wait;\n"
+          "stall%: time in faults and calls that wait for pages, of all threads, 100 for one that\n"
+          "does nothing else; faults: those, and pages that calls waited for;\n"
           "fills: pages brought in; refault%: those of them that had been in memory before;\n"
           "p50, p99: of the faults of the interval. No more than the process counts anyway is\n"
           "read: it is not slowed down, and does not notice.\n"

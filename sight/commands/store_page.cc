@@ -43,7 +43,7 @@ std::vector<Line> count_lines(const StoreView& store) {
   return lines;
 }
 
-// Of the interval, or of all faults if there were none lately.
+// Of the interval, or of all faults and calls that waited if there were none lately.
 std::vector<Line> latency_lines(const StoreView& store, size_t width, const Glyphs& glyphs) {
   LatencyHistogram shown = store.change.latency;
   const bool is_lately = shown.percentile_ns(1) != 0;
@@ -58,7 +58,7 @@ std::vector<Line> latency_lines(const StoreView& store, size_t width, const Glyp
   }
   std::vector<Line> lines;
   lines.push_back(
-      {{fit(is_lately ? "FAULTS THAT TOOK, lately" : "FAULTS THAT TOOK, in all", width, glyphs),
+      {{fit(is_lately ? "WAITS THAT TOOK, lately" : "WAITS THAT TOOK, in all", width, glyphs),
         Look::kReverse}});
   if (all == 0) lines.push_back({{"none yet", Look::kDim}});
   for (size_t i = first; i < end; ++i) {

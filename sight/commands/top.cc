@@ -101,8 +101,10 @@ void add_top(CommandSyntax& outcore) {
       .flag("--once", words->is_once, "one sample as text, of one interval; of one --pid its files")
       .flag("--json", words->is_json, "the same as one JSON object, with all counters")
       .footer(
-          "STALL: time in faults of all threads, 100% for one that does nothing but wait; AGAIN:\n"
-          "pages that came in and had been in memory before; AMPL: bytes read by bytes needed.\n"
+          "STALL: time in faults and calls that wait for pages, of all threads, 100% for one that\n"
+          "does nothing else; AGAIN: pages that came in and had been in memory before; AMPL: "
+          "bytes\n"
+          "read by bytes needed.\n"
           "On the terminal h tells the keys. Processes of other users are seen by root alone.\n"
           "Exit status: 0 done; 1 no terminal, or no process of --pid can be looked at; 2 usage.\n"
           "Examples:\n  outcore top\n  outcore top --once --sort read\n"

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/shell_word.h"
 #include "cli/text.h"
+#include "sight/commands/change.h"
 
 namespace outcore::cli {
 namespace {
@@ -19,32 +20,33 @@ std::string percent(double share) {
 }
 std::string duration(uint64_t ns) { return format_seconds(seconds(ns)); }
 
-// What a fault took on average of the time that was not spent waiting for room.
-double mean_fault_ns(const Counters& c) {
-  return share(c.fault_ns - std::min(c.fault_ns, c.wait_for_frame_ns), c.faults);
+// What a wait took on average of the time that was not spent waiting for room.
+double mean_wait_ns(const Counters& c) {
+  return share(waited_ns(c) - std::min(waited_ns(c), c.wait_for_frame_ns), waits(c));
 }
 
 Limit limit_of(const RunFacts& facts) {
   constexpr double kNothingShare = 0.02;  // of the time
   constexpr double kDeviceFaultNs = 30'000;
   const Counters& c = facts.counters;
-  if (facts.seconds == 0 || seconds(c.fault_ns) < kNothingShare * facts.seconds)
+  if (facts.seconds == 0 || seconds(waited_ns(c)) < kNothingShare * facts.seconds)
     return Limit::kNothing;
-  if (share(c.wait_for_frame_ns, c.fault_ns) > 0.3)
+  if (share(c.wait_for_frame_ns, waited_ns(c)) > 0.3)
     return c.write_backs != 0 ? Limit::kWriteBack : Limit::kBudget;
   if (share(c.refaults, brought_in(c)) > 0.3) return Limit::kBudget;
-  return mean_fault_ns(c) > kDeviceFaultNs ? Limit::kDevice : Limit::kFaultCost;
+  return mean_wait_ns(c) > kDeviceFaultNs ? Limit::kDevice : Limit::kFaultCost;
 }
 
 std::string headline_of(const RunFacts& facts, Limit limit) {
   const Counters& c = facts.counters;
   if (brought_in(c) == 0 && c.faults == 0)
     return "Nothing had to be brought in: no page was touched that was not in memory.";
-  if (c.faults == 0)
-    return "No touch found its page absent: calls brought in what was needed, and how long they "
-           "waited is not counted.";
+  if (waits(c) == 0)  // the record of an earlier version does not know how long calls waited
+    return c.fills == 0 ? "No touch found its page absent: what was needed had come in ahead."
+                        : "No touch found its page absent: calls brought in what was needed, and "
+                          "how long they waited is not counted.";
   // Of several threads, more seconds than there are.
-  const double waited = seconds(c.fault_ns);
+  const double waited = seconds(waited_ns(c));
   const std::string time = format_seconds(waited) + " of waiting for pages in " +
                            format_seconds(facts.seconds) + " (" +
                            percent(facts.seconds == 0 ? 0 : waited / facts.seconds) +
@@ -59,17 +61,25 @@ std::string headline_of(const RunFacts& facts, Limit limit) {
     case Limit::kDevice:
       return "The store is what limits: " + time + ".";
     case Limit::kFaultCost:
-      return "The faults themselves are what limits: " + time + ".";
+      return (c.call_waits > c.faults ? "Calls that bring pages in one by one are"
+                                      : "The faults themselves are") +
+             (" what limits: " + time) + ".";
   }
   return time;
 }
 
 void tell_faults(const RunFacts& facts, std::vector<std::string>* to) {
   const Counters& c = facts.counters;
-  if (c.faults == 0) return;
-  const double rate = facts.seconds == 0 ? 0 : static_cast<double>(c.faults) / facts.seconds;
-  to->push_back(format_count(static_cast<double>(c.faults)) + " touches found their page absent, " +
-                format_count(rate) + " a second; half of them waited less than " +
+  if (waits(c) == 0) return;
+  const double rate = facts.seconds == 0 ? 0 : static_cast<double>(waits(c)) / facts.seconds;
+  const std::string touches =
+      format_count(static_cast<double>(c.faults)) + " touches found their page absent";
+  const std::string calls = format_count(static_cast<double>(c.call_waits));
+  const std::string what = c.call_waits == 0 ? touches
+                           : c.faults == 0
+                               ? calls + " times a call waited for a page that was not in memory"
+                               : touches + ", and " + calls + " times a call waited for one";
+  to->push_back(what + ", " + format_count(rate) + " a second; half of them waited less than " +
                 duration(facts.latency.percentile_ns(0.5)) + ", one in a hundred more than " +
                 duration(facts.latency.percentile_ns(0.99)) + ".");
 }
@@ -116,7 +126,7 @@ void tell_writes(const RunFacts& facts, std::vector<std::string>* to) {
     to->push_back(format_bytes(c.written_bytes) + " were written back, " +
                   format_bytes(c.written_bytes / std::max<uint64_t>(c.write_requests, 1)) +
                   " a transfer.");
-  if (c.waits_for_frame != 0 && share(c.wait_for_frame_ns, c.fault_ns) > 0.01)
+  if (c.waits_for_frame != 0 && share(c.wait_for_frame_ns, waited_ns(c)) > 0.01)
     to->push_back(format_count(static_cast<double>(c.waits_for_frame)) +
                   " times a page could not come in before another had left, which took " +
                   duration(c.wait_for_frame_ns) + " in all.");
@@ -216,7 +226,7 @@ Verdict verdict_of(const RunFacts& facts) {
   Verdict verdict;
   verdict.limit = limit_of(facts);
   verdict.headline = headline_of(facts, verdict.limit);
-  if (facts.counters.faults == 0 && brought_in(facts.counters) == 0) return verdict;
+  if (waits(facts.counters) == 0 && brought_in(facts.counters) == 0) return verdict;
   std::vector<std::string>* const to = &verdict.sentences;
   if (!facts.ended.empty())
     to->push_back("The program " + facts.ended +

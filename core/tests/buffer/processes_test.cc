@@ -223,6 +223,24 @@ TEST_F(Processes, PinWhatOthersWouldPushOut) {
   for (const pid_t process : std::vector<pid_t>(job.processes())) EXPECT_EQ(job.end(process), 0);
 }
 
+TEST_F(Processes, CountHowLongTheirCallsWaitForWhatIsMissingAlone) {
+  Job job(1024);
+  const auto call = [&] {
+    auto runtime = Runtime::start(Job::options(kLimit));
+    auto region = runtime.value().map(job.path());
+    const auto waits = [&] { return region.value().metrics().counters.call_waits; };
+    std::byte bytes[kPage];
+    if (!region.value().pin(0, 64 * kPage).ok() || waits() != 64) return kWrong;
+    if (!region.value().unpin(0, 64 * kPage).ok()) return kWrong;
+    if (!region.value().pin(0, 64 * kPage).ok() || waits() != 64) return kWrong;
+    if (!region.value().prefault(0, 64 * kPage).ok() || waits() != 64) return kWrong;
+    if (!region.value().read(64 * kPage, bytes).ok() || waits() != 65) return kWrong;
+    const Counters counters = runtime.value().metrics().counters;
+    return counters.call_wait_ns != 0 && counters.fault_ns == 0 ? 0 : kWrong;
+  };
+  EXPECT_EQ(job.end(job.begin(call)), 0);
+}
+
 TEST_F(Processes, ChangeTheLimitWhileTheyRun) {
   Job job(8192);
   for (uint64_t i = 0; i < 2; ++i)

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <numeric>
 #include <thread>
 
 #include "core/tests/conformance/faulty_store.h"
@@ -192,6 +193,53 @@ TEST(MetricsOf, ARuntimeArePlausible) {
   EXPECT_EQ(after.counters.written_bytes, kBytes) << "counters outlive their region";
   EXPECT_EQ(after.gauges.used_bytes, after.gauges.bounce_bytes);
   EXPECT_TRUE(after.regions.empty());
+}
+
+TEST(MetricsOf, CallsThatBringPagesInCountHowLongTheyWaited) {
+  const Folder folder;
+  constexpr uint64_t kBytes = kMiB, kPages = kBytes / 4096;
+  write_file(folder / "a", pattern(kBytes));
+  Runtime runtime = start(4 * kMiB);
+  Region region = runtime.map(folder / "a", {}).value();
+  const auto waits = [&] { return runtime.metrics().counters.call_waits; };
+  std::vector<std::byte> bytes(kBytes);
+  ASSERT_TRUE(region.read(0, std::span(bytes).first(kBytes / 2)).ok());
+  const Metrics read = runtime.metrics();
+  EXPECT_EQ(read.counters.call_waits, kPages / 2) << "one a page";
+  EXPECT_EQ(read.counters.faults, 0u);
+  EXPECT_EQ(read.counters.fault_ns, 0u);
+  EXPECT_GT(read.counters.call_wait_ns, 0u);
+  const auto& latency = read.fault_latency.count;
+  EXPECT_EQ(std::accumulate(latency.begin(), latency.end(), uint64_t{0}), kPages / 2);
+  EXPECT_EQ(read.regions.at(0).counters.call_waits, kPages / 2);
+
+  ASSERT_TRUE(region.read(0, std::span(bytes).first(kBytes / 2)).ok());
+  ASSERT_TRUE(region.pin(0, kBytes / 4).ok());
+  ASSERT_TRUE(region.unpin(0, kBytes / 4).ok());
+  ASSERT_TRUE(region.prefault(0, kBytes / 2).ok());
+  EXPECT_EQ(waits(), kPages / 2) << "what is there is not waited for";
+  {
+    const UncountedWaits uncounted;
+    ASSERT_TRUE(region.read(kBytes / 2, std::span(bytes).first(kBytes / 4)).ok());
+  }
+  EXPECT_EQ(waits(), kPages / 2) << "another thread counts it";
+  ASSERT_TRUE(region.pin(kBytes / 4 * 3, kBytes / 4).ok());
+  ASSERT_TRUE(region.unpin(kBytes / 4 * 3, kBytes / 4).ok());
+  EXPECT_EQ(waits(), kPages / 4 * 3);
+  EXPECT_EQ(runtime.metrics().counters.faults, 0u);
+}
+
+TEST(MetricsOf, ACallThatBringsARangeInCountsWhatItFoundMissing) {
+  const Folder folder;
+  write_file(folder / "a", pattern(kMiB));
+  Runtime runtime = start(4 * kMiB);
+  Region region = runtime.map(folder / "a", {}).value();
+  ASSERT_TRUE(region.prefault(0, kMiB).ok());
+  const Metrics m = runtime.metrics();
+  // Prefetch threads are faster for some of the pages.
+  EXPECT_LE(m.counters.call_waits, kMiB / 4096);
+  EXPECT_GE(m.counters.call_waits, 1u);
+  EXPECT_GT(m.counters.call_wait_ns, 0u);
 }
 
 TEST(MetricsOf, ARuntimeThatNobodyEndsAreWrittenOnceAtExit) {

@@ -77,6 +77,26 @@ class Report(programs.SightTest):
         self.assertEqual(run["ended"], killed["ended"])
         self.assertTrue(run["verdict"]["headline"])
 
+    def test_what_calls_waited_is_told_as_waiting(self):
+        counters = {"faults": 0, "fills": 900, "read_bytes": 4096 * 900, "read_requests": 900,
+                    "fault_ns": 0, "call_waits": 900, "call_wait_ns": 400_000_000}
+        path = self.write(record(counters=counters))
+        said = self.run_outcore("report", path, "--text").stdout.decode()
+        self.assertIn("The store is what limits: 400.0 ms of waiting for pages in 1.00 s (40 %)",
+                      said)
+        self.assertIn("900 times a call waited for a page that was not in memory, 900 a second; ",
+                      said)
+        # With faults, too; then in one of an earlier version, which did not count it.
+        path = self.write(record(counters=dict(counters, faults=5, fault_ns=100_000_000)))
+        said = self.run_outcore("report", path, "--text").stdout.decode()
+        self.assertIn("500.0 ms of waiting", said)
+        self.assertIn("5 touches found their page absent, and 900 times a call waited for one, "
+                      "905 a second", said)
+        del counters["call_waits"], counters["call_wait_ns"]
+        path = self.write(record(counters=counters))
+        said = self.run_outcore("report", path, "--text").stdout.decode()
+        self.assertIn("how long they waited is not counted", said)
+
     def test_the_page_of_a_run_has_all_that_it_needs(self):
         page = self.page_of(self.one_of_scan())
         for placeholder in ("@TITLE@", "/*@RUNS@*/", "/*@D3@*/"):

@@ -49,7 +49,7 @@ TEST_F(TopTerminal, OpensSortsGoesIntoAProcessAndAFileAndQuits) {
 on 'q quit'; on 'python3 hol'; on STALL
 press s; press S; on 'USED/BUDGET'
 press Enter; on 'HERE/SIZE'; on 'policy'; on 'data.bin'
-press Enter; on 'FAULTS THAT TOOK'; on 'prefetch_fills'; press End; on 'refaults '; press Escape
+press Enter; on 'WAITS THAT TOOK'; on 'prefetch_fills'; press End; on 'refaults '; press Escape
 on 'HERE/SIZE'; press h; on 'any key goes back'; press x; on 'HERE/SIZE'
 press q; on COMMAND; press / ; press n o n e Enter; off 'python3 hol'; press Escape
 on 'python3 hol'; press p; on paused; press p; off paused
@@ -63,7 +63,7 @@ on 'python3 hol'; on USER
 T resize-window -t x -x 60 -y 10; off USER; on 'python3'
 T resize-window -t x -x 12 -y 3; off STALL; press Enter; press Enter
 T resize-window -t x -x 1 -y 1; press Down; press Up
-T resize-window -t x -x 200 -y 50; on 'FAULTS THAT TOOK'
+T resize-window -t x -x 200 -y 50; on 'WAITS THAT TOOK'
 press q; press q; on COMMAND; press q; closed 0)");
   EXPECT_EQ(outcome.out, "");
 }

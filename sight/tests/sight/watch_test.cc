@@ -49,6 +49,25 @@ Sample sample(double seconds, std::vector<Sample::Process> processes) {
   return s;
 }
 
+TEST(Watch, CallsThatWaitForPagesStallAsFaultsDo) {
+  Watch watch;
+  const auto look = [&](double seconds, uint64_t fills, uint64_t faults, uint64_t calls) {
+    RegionMetrics one = store("/a", 0);
+    one.counters.fills = fills;
+    one.counters.faults = faults;
+    one.counters.fault_ns = faults * 1'000'000;
+    one.counters.call_waits = calls;
+    one.counters.call_wait_ns = calls * 1'000'000;
+    watch.take(sample(seconds, {process(1, {one})}));
+    return watch.processes()[0].change;
+  };
+  static_cast<void>(look(0, 100, 0, 0));
+  EXPECT_NEAR(look(1, 400, 0, 300).stalled(), 0.3, 1e-9);
+  EXPECT_NEAR(look(2, 1000, 200, 700).stalled(), 0.6, 1e-9);
+  EXPECT_TRUE(look(3, 1000, 200, 700).is_stall_known()) << "nothing came in";
+  EXPECT_FALSE(look(4, 1010, 200, 700).is_stall_known()) << "who waits for it waits still";
+}
+
 TEST(Watch, KnowsNothingAtTheFirstLook) {
   Watch watch;
   watch.take(sample(0, {process(1, {store("/a", 1000)})}));

@@ -1,0 +1,31 @@
+#include "core/paging/call_wait.h"
+
+#include "core/base/assert.h"
+#include "core/os/wait.h"
+
+namespace outcore::paging {
+namespace {
+
+// Initial-exec, because other models may allocate at a thread's first access.
+[[gnu::tls_model("initial-exec")]] thread_local uint32_t left_out = 0;  // how often
+
+}  // namespace
+
+void CallWait::begin() {
+  if (is_begun_ || left_out != 0) return;
+  is_begun_ = true;
+  start_ns_ = os::now_ns();
+}
+
+void CallWait::end() {
+  const uint64_t now_ns = os::now_ns();
+  OC_ASSERT(now_ns >= start_ns_);
+  counters_.call_waited(now_ns - start_ns_);
+}
+
+void CallWait::leave_out_this_thread(bool is_left_out) {
+  OC_CHECK(is_left_out || left_out != 0);
+  is_left_out ? ++left_out : --left_out;
+}
+
+}  // namespace outcore::paging
