@@ -44,9 +44,10 @@ OUTSIDE_MAY_USE["arrays/commands"] |= {"arrays/formats"}
 OUTSIDE_MAY_INCLUDE = {
     "cli": {"core/base/json_fields.h"},
     "arrays/formats": {"core/base/json.h"},
-    # The command and the library agree on the window, and on what earlier runs left; headers alone.
+    # The command and the library agree on the window, on what earlier runs left, and on what a
+    # record is; headers alone.
     "run/commands": {"run/preload/window_place.h", "run/preload/call_shapes.h",
-                     "core/base/earlier_output.h"},
+                     "core/base/earlier_output.h", "core/base/record_file.h"},
     # As the library reads its config file.
     "far/commands": {"core/os/written_pipe.h"},
 }

@@ -256,15 +256,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadOptions{"--min-size 1q", "--min-size 1q"}, BadOptions{"--alloc 4k", "--alloc 4k"},
         BadOptions{"--alloc x", "--alloc x"}, BadOptions{"--store memory:", "scratch:DIR"},
         BadOptions{"--store sparse:/x", "scratch:DIR"}, BadOptions{"--map ''", "--map"},
+        BadOptions{"--learn /", "--learn /: it is a folder"},
         BadOptions{"--checkpoint 12q", "'12q' is no time"},
         BadOptions{"--checkpoint 1min", "--checkpoint-pool versioned:FOLDER"},
         BadOptions{"--nonsense", "'--nonsense'"}, BadOptions{"--json", "--json needs a value"},
         BadOptions{"--quiet --quiet=maybe", "quiet"}));
-
-TEST_F(Run, ALearntProfileIsNoFolder) {
-  expect_refusal(start("--learn / -- touch made"), 1, "--learn /: Is a directory");
-  EXPECT_FALSE(std::filesystem::exists(path("made")));
-}
 
 TEST_F(Run, AWrongVariableIsToldByItsName) {
   expect_refusal(start("true", "OUTCORE_BUDGET=12q"), 2, "OUTCORE_BUDGET=12q");

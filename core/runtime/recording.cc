@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/record_file.h"
 #include "core/os/cancel_block.h"
 #include "core/runtime/exit_report.h"
 #include "core/runtime/option_table.h"
@@ -48,7 +49,9 @@ Status Runtime::Impl::start_recording() {
   const int file = runtime::open_to_append(options.report_file);
   struct stat about {};
   const bool is_file = file >= 0 && ::fstat(file, &about) == 0 && S_ISREG(about.st_mode);
+  const bool is_another = is_file && !base::may_hold_records(file);
   if (file >= 0) ::close(file);
+  if (is_another) return Error{EINVAL, attempt + ": " + base::kNoRecordFile};
   if (!is_file)
     return base::system_error(file < 0 ? file : EINVAL, attempt,
                               "name a file in a folder that you may write to");

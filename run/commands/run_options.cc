@@ -16,6 +16,7 @@
 #include "cli/pool_uri.h"
 #include "cli/text.h"
 #include "core/base/earlier_output.h"
+#include "core/base/record_file.h"
 #include "outcore/store_catalog.h"
 
 namespace outcore::cli {
@@ -161,9 +162,13 @@ GivenOption find_runtime_option(const RunOptions& options, std::string_view name
 }
 
 // What is written at the end of the program is written, or refused before it begins. A profile that
-// cannot be kept costs time alone: the library tells.
+// cannot be kept costs time alone, and may be one that is only read: the library tells.
 Status check_outputs(const RunOptions& options) {
-  for (const char* name : {"report", "metrics_at_exit", "learn"}) {
+  const GivenOption learnt = find_runtime_option(options, "learn");
+  std::error_code none;
+  if (learnt.text && std::filesystem::is_directory(*learnt.text, none))
+    return learnt.wrong("it is a folder: name a file in it");
+  for (const char* name : {"report", "metrics_at_exit"}) {
     const GivenOption file = find_runtime_option(options, name);
     if (!file.text || file.text->empty() || *file.text == "none" || *file.text == "text") continue;
     if (name == std::string_view("report") && report_page(options)) continue;  // its watcher asks
@@ -171,9 +176,9 @@ Status check_outputs(const RunOptions& options) {
       return file.wrong(
           "name a file that ends in .json, for a record, which `outcore report` reads, or, by "
           "--report, in .html, for a page");
-    const HowWritten how =
-        name == std::string_view("learn") ? HowWritten::kReplaced : HowWritten::kInPlace;
-    if (Status s = check_output(*file.text, how, file.place); !s) return s;
+    if (Status s = check_output(*file.text, HowWritten::kInPlace, file.place); !s) return s;
+    if (name == std::string_view("report") && !base::may_hold_records(*file.text))
+      return file.wrong(base::kNoRecordFile);
   }
   return {};
 }

@@ -327,7 +327,12 @@ class WatchedRun(programs.SightTest):
 
     def test_a_record_is_emptied_before_the_run_and_has_all_processes_of_it(self):
         record = self.folder / "r.json"
-        record.write_text("of an earlier run\n")
+        record.write_text("of something else\n")
+        done = self.scan("--report", "r.json")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"it is no record of runs: name another file", done.stderr)
+        self.assertEqual(record.read_text(), "of something else\n")
+        record.write_text('{"format":"outcore-run","version":1}\n')
         for _ in range(2):
             self.assertEqual(self.scan("--report", "r.json").returncode, 0)
             self.assertEqual(record.read_text().count("\n"), 1)
