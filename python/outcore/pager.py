@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from typing import Any
+from typing import Any, Protocol
 
 from . import _core, registry, walk
 from .fork_lock import ForkLock
@@ -57,6 +57,9 @@ class Pager:
         self._delivery = "messages" if not is_decided and _offers_messages() else None
         # By id, since arrays have no hash. Whoever closes the pager closes them.
         self.arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        _all.add(self)
+        for watcher in list(_watchers):
+            watcher.pager_started(self)
 
     def renew(self) -> None:
         """Starts one as the parent's was made, in a forked child."""
@@ -105,7 +108,32 @@ class Pager:
         if not self.core.is_inherited:
             for array in list(self.arrays.values()):
                 array.close()
+            for watcher in list(_watchers):
+                watcher.pager_ends(self)
         self.core.end()
+
+
+class Watcher(Protocol):
+    """Is told of the pagers that come and go, in the thread that starts or closes them."""
+
+    def pager_started(self, pager: Pager) -> None: ...
+
+    def pager_ends(self, pager: Pager) -> None: ...
+
+
+_all: weakref.WeakSet[Pager] = weakref.WeakSet()
+_watchers: list[Watcher] = []
+
+
+def watch(watcher: Watcher) -> list[Pager]:
+    """From now on it is told, until ``unwatch``. The pagers of this process that are there."""
+    _watchers.append(watcher)
+    return [pager for pager in list(_all) if not pager.closed and not pager.core.is_inherited]
+
+
+def unwatch(watcher: Watcher) -> None:
+    if watcher in _watchers:
+        _watchers.remove(watcher)
 
 
 _default: Pager | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import json
 import os
 import shutil
@@ -11,16 +12,19 @@ import sys
 import tempfile
 from typing import Any
 
+from . import _core
+from .pager import Pager, unwatch, watch
 from .runtime import Runtime, default_runtime
 
 
 class Report:
-    """Records what a runtime does while it is entered; then it is a page.
+    """Records what the arrays of this process do while it is entered; then it is a page.
 
     ``path`` is where the page goes when the block ends; without one it is kept here, shown by
-    notebooks, and written by ``save``. ``runtime``: whose arrays; without one, the default
-    runtime's. One record is made at a time. The page is made by the command `outcore`, which lies
-    in the wheel, or is found in PATH.
+    notebooks behind the cell, and written by ``save``. ``runtime``: whose arrays; without one,
+    those of all runtimes, also of arrays with a ``budget`` of their own, and of those that are
+    opened within the block. One record is made at a time of each runtime. The page is made by the
+    command `outcore`, which lies in the wheel, or is found in PATH.
 
     >>> import outcore
     >>> a = outcore.zeros((1000, 1000))
@@ -34,32 +38,97 @@ class Report:
     def __init__(self, path: str | os.PathLike[str] | None = None, *,
                  runtime: Runtime | None = None) -> None:
         self._path = None if path is None else os.path.abspath(os.fspath(path))
-        self._runtime = default_runtime() if runtime is None else runtime
-        self._line: str | None = None
+        self._runtime = runtime
+        self._cores: list[_core.Runtime] = []  # that are recorded; a reference keeps them running
+        self._ended: list[str] = []            # records of those that were closed meanwhile
+        self._missed = 0
+        self._lines: list[str] | None = None
+        self._process = 0
 
     def __enter__(self) -> Report:
         if self._path is not None and not os.path.isdir(os.path.dirname(self._path)):
             raise FileNotFoundError(2, "there is no such folder for the report",
                                     os.path.dirname(self._path))
-        self._line = None
-        self._runtime._pager.core.start_recording()
+        self._lines, self._cores, self._ended, self._missed = None, [], [], 0
+        self._process = os.getpid()
+        try:
+            if self._runtime is not None:
+                pagers = [self._runtime._pager]
+            else:
+                pagers = watch(self) or [default_runtime()._pager]
+            for pager in pagers:
+                self._start(pager)
+        except BaseException:
+            self._stop()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        self._line = self._runtime._pager.core.stop_recording()
-        if self._path is not None:
-            try:
-                self.save(self._path)
-            except OSError as error:
-                if kind is None:
-                    raise
-                print(f"outcore: {error}", file=sys.stderr)  # the block's own error goes on
+        self._lines = _worth_telling(self._stop())
+        if self._missed:
+            print(f"outcore: {self._missed} runtime(s) that began within the block could not be "
+                  "recorded", file=sys.stderr)
+        if self._path is None:
+            if kind is None:
+                self._show()
+            return
+        try:
+            self.save(self._path)
+        except OSError as error:
+            if kind is None:
+                raise
+            print(f"outcore: {error}", file=sys.stderr)  # the block's own error goes on
+
+    def _start(self, pager: Pager) -> None:
+        core = pager.core
+        if any(core is other for other in self._cores):
+            return
+        try:
+            core.start_recording()
+        except ValueError:
+            if core.is_open:
+                raise
+            return  # another thread has just closed it
+        self._cores.append(core)
+
+    def _stop(self) -> list[str]:
+        unwatch(self)
+        while self._cores:
+            core = self._cores.pop()
+            if core.is_open and not core.is_inherited:
+                self._ended.append(core.stop_recording())
+        return self._ended
+
+    # -- told by pagers --
+
+    def pager_started(self, pager: Pager) -> None:
+        if os.getpid() != self._process:  # a forked child, whose record nobody would get
+            return
+        try:
+            self._start(pager)
+        except OSError:  # by the option ``report``, or there is no memory
+            self._missed += 1
+
+    def pager_ends(self, pager: Pager) -> None:
+        core = pager.core
+        for i, other in enumerate(self._cores):
+            if core is other:
+                del self._cores[i]
+                self._ended.append(core.stop_recording())
+                return
+
+    # -- what was recorded --
 
     @property
     def record(self) -> dict[str, Any]:
-        """What was recorded (docs/reference/run-format.md). RuntimeError while it is recorded."""
-        read: dict[str, Any] = json.loads(self._recorded())
-        return read
+        """What was recorded (docs/reference/run-format.md); of several runtimes, that of the one
+        that waited longest. RuntimeError while it is recorded."""
+        return self.records[0]
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The same of each runtime whose arrays were touched, the longest wait first."""
+        return [json.loads(line) for line in self._recorded()]
 
     @property
     def html(self) -> str:
@@ -73,36 +142,62 @@ class Report:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the page, or, if the name ends in .json, the record."""
         target = os.path.abspath(os.fspath(path))
-        line = self._recorded() + "\n"
+        text = "".join(line + "\n" for line in self._recorded())
         if target.endswith(".json"):
-            _write_whole(target, line)
+            _write_whole(target, text)
             return
         with tempfile.TemporaryDirectory() as folder:
             record = os.path.join(folder, "run.json")
             with open(record, "w", encoding="utf-8") as file:
-                file.write(line)
+                file.write(text)
             done = subprocess.run([*_command(), "report", record, "-o", target],
                                   capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise OSError(done.stderr.strip().removeprefix("outcore: "))
 
-    def _recorded(self) -> str:
-        if self._line is None:
+    def _recorded(self) -> list[str]:
+        if self._lines is None:
             raise RuntimeError("the report has not been recorded yet: use it in a with statement, "
                                "and ask for it behind that")
-        return self._line
+        if not self._lines:
+            raise RuntimeError("nothing was recorded in this process, a forked child: record in it "
+                               "by a with statement of its own")
+        return self._lines
+
+    def _show(self) -> None:
+        """Shows the page behind the cell of a notebook; a with statement is no expression, which
+        the notebook would show by itself."""
+        ipython = sys.modules.get("IPython")
+        if ipython is not None and ipython.get_ipython() is not None:
+            importlib.import_module("IPython.display").display(self)
 
     def _repr_html_(self) -> str:
+        try:
+            page = self.html
+        except OSError as error:  # what was recorded is there without its page
+            return f"<pre>outcore: {html.escape(str(error))}</pre>"
         # In a frame of its own, so that its styles are not the notebook's.
         return ('<iframe style="width:100%;height:900px;border:1px solid #8884" srcdoc="'
-                + html.escape(self.html, quote=True) + '"></iframe>')
+                + html.escape(page, quote=True) + '"></iframe>')
 
     def __repr__(self) -> str:
-        return "<outcore.report, not recorded yet>" if self._line is None else \
+        return "<outcore.report, not recorded yet>" if not self._lines else \
             f"<outcore.report of {self.record['program']['seconds']:.3g} s>"
 
 
 report = Report
+
+
+def _worth_telling(lines: list[str]) -> list[str]:
+    """Those of runtimes in which something happened, or one of another; the longest wait first."""
+    def rank(line: str) -> tuple[int, int]:
+        counters = json.loads(line)["counters"]
+        moved = ("faults", "fills", "prefetch_fills", "call_waits", "write_backs")
+        return (counters["fault_ns"] + counters["call_wait_ns"],
+                sum(counters[name] for name in moved))
+
+    ranked = sorted(((rank(line), line) for line in lines), reverse=True)
+    return [line for i, (order, line) in enumerate(ranked) if i == 0 or any(order)]
 
 
 def _write_whole(path: str, text: str) -> None:

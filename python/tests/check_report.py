@@ -1,6 +1,8 @@
 """outcore.report: what a part of a program did, as a record and as a page."""
 
 import json
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -34,6 +36,82 @@ def test_records_what_happens_within_the_block_alone(array, runtime):
     assert seen.record["files"][0]["uri"].endswith("data")
     for name in ("fills", "prefetch_fills"):
         assert seen.record["files"][0]["counters"][name] == told[name], name
+
+
+def test_records_arrays_of_every_runtime_of_the_process(tmp_path):
+    np.arange(1 << 21, dtype="f8").tofile(tmp_path / "data")
+    with outcore.open(tmp_path / "data", dtype="f8", budget="4MiB") as before:
+        with outcore.report() as seen:
+            float(before.sum())
+        assert seen.record["counters"]["read_bytes"] > 8 << 20
+        assert [file["uri"] for file in seen.record["files"]] == [str(tmp_path / "data")]
+        assert len(seen.records) == 1, "in the others nothing happened"
+
+
+def test_records_arrays_that_are_opened_and_closed_within_the_block(tmp_path):
+    np.arange(1 << 21, dtype="f8").tofile(tmp_path / "data")
+    with outcore.report(tmp_path / "run.json") as seen:
+        with outcore.open(tmp_path / "data", dtype="f8", budget="4MiB") as closed:
+            float(closed.sum())
+        left_open = outcore.open(tmp_path / "data", dtype="f8", budget="5MiB")
+        float(left_open[5])
+        dropped = outcore.Runtime(budget="6MiB").open(tmp_path / "data", dtype="f8")
+        float(dropped[5])
+        del dropped
+    left_open.close()
+    assert seen.record["gauges"]["budget_bytes"] == 4 << 20, "the one that waited longest"
+    told = [json.loads(line) for line in (tmp_path / "run.json").read_text().splitlines()]
+    assert {one["gauges"]["budget_bytes"] >> 20 for one in told} == {4, 5, 6}
+    assert told == seen.records
+
+
+def test_calls_that_bring_pages_in_count_as_waiting(array, runtime):
+    with outcore.report(runtime=runtime) as seen:
+        for i in range(0, len(array), 4096):
+            float(array[i])
+    told = seen.record
+    counters = told["counters"]
+    assert counters["call_waits"] >= len(array) // 4096
+    assert counters["call_wait_ns"] > 0
+    assert sum(told["latency"]["buckets"]) == counters["faults"] + counters["call_waits"]
+    assert sum(told["timeline"]["stalled_s"]) > 0
+    page = seen.html
+    assert "waited is not counted" not in page
+    assert " times a call waited for a page that was not in memory, " in page
+
+
+def test_a_gather_waits_no_longer_than_it_takes(array, runtime):
+    rows = np.random.default_rng(1).permutation(len(array))[:20_000]
+    with outcore.report(runtime=runtime) as seen:
+        array[rows]
+    counters, seconds = seen.record["counters"], seen.record["program"]["seconds"]
+    assert 0 < counters["call_wait_ns"] + counters["fault_ns"] <= seconds * 1e9
+
+
+def test_a_notebook_shows_it_behind_the_cell(array, runtime, tmp_path, monkeypatch):
+    shown = []
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: shell
+    ipython.display = types.ModuleType("IPython.display")
+    ipython.display.display = shown.append
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
+    shell = None  # imported, and no shell of it runs
+    with outcore.report(runtime=runtime):
+        float(array[0])
+    assert shown == []
+    shell = object()
+    with outcore.report(runtime=runtime) as seen:
+        float(array[0])
+    assert shown == [seen]
+    with outcore.report(tmp_path / "run.json", runtime=runtime):
+        float(array[0])
+    with pytest.raises(KeyError):
+        with outcore.report(runtime=runtime):
+            raise KeyError("mine")
+    assert shown == [seen]
+    monkeypatch.setenv("OUTCORE_COMMAND", str(tmp_path / "missing"))
+    assert seen._repr_html_().startswith("<pre>outcore: ")
 
 
 def test_is_a_page_where_it_is_told_to_go(array, runtime, tmp_path):
