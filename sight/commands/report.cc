@@ -105,8 +105,23 @@ void name_sites(Json* record, Symbols* symbols) {
   (*record)["sites"] = std::move(sites);
 }
 
+// Why the record of a run that waited has no place in the code; empty: its verdict says why.
+std::string why_no_places(const Json& record) {
+  const Counters counters = counters_of(record["counters"]);
+  if (!record["sites"].empty() || !record.value("ended", "").empty()) return "";
+  if (counters.faults == 0)
+    return counters.call_waits == 0 ? ""
+                                    : "Which lines of code waited is not known: calls of the "
+                                      "library brought the pages in, and touches alone are seen.";
+  for (const Json& file : record["files"])
+    if (file.value("delivery", "") == "messages" && counters_of(file["counters"]).faults != 0)
+      return "Which lines of code waited is not known: faults came by messages, which do not tell "
+             "it. OUTCORE_DELIVERY=in-thread does.";
+  return "";
+}
+
 std::string place_sentence(const Json& record) {
-  if (record["sites"].empty()) return "";
+  if (record["sites"].empty()) return why_no_places(record);
   const Json& site = record["sites"][size_t{0}];
   const std::string function = site.value("function", ""), file = site.value("file", "");
   std::string where = function.empty() ? site.value("module", "") : function;
@@ -297,6 +312,7 @@ Result<std::vector<Json>> read_records(const std::string& path) {
 
 void complete_record(Json* record, Symbols* symbols) {
   name_sites(record, symbols);
+  if (std::string why = why_no_places(*record); !why.empty()) (*record)["why_no_sites"] = why;
   (*record)["verdict"] = json_of(verdict_of(facts_of(*record)));
 }
 

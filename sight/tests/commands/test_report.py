@@ -77,6 +77,20 @@ class Report(programs.SightTest):
         self.assertEqual(run["ended"], killed["ended"])
         self.assertTrue(run["verdict"]["headline"])
 
+    def test_why_no_place_is_known_is_told(self):
+        def told(delivery="in-thread", **counted):
+            counters = dict(record()["counters"], **counted)
+            files = [dict(record()["files"][0], delivery=delivery, counters=counters)]
+            path = self.write(record(counters=counters, files=files))
+            run, = runs_in(self.page_of(path))
+            why = run.get("why_no_sites", "")
+            self.assertEqual(why in run["verdict"]["sentences"], why != "")
+            return why
+        self.assertIn("by messages, which do not tell it. OUTCORE_DELIVERY=in-thread does.",
+                      told("messages"))
+        self.assertIn("calls of the library brought the pages in", told(faults=0, call_waits=9))
+        self.assertEqual(told(), "")
+
     def test_what_calls_waited_is_told_as_waiting(self):
         counters = {"faults": 0, "fills": 900, "read_bytes": 4096 * 900, "read_requests": 900,
                     "fault_ns": 0, "call_waits": 900, "call_wait_ns": 400_000_000}
