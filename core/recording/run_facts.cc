@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <string>
+#include <string_view>
 
+#include "core/base/next_run.h"
 #include "core/base/units.h"
 #include "core/os/file_calls.h"
 
@@ -37,6 +40,19 @@ std::string command_of(const Json& words) {
   return text.empty() ? "a program of many arguments" : text;
 }
 
+// The command of `outcore run`, if that has started the program; else null.
+Json run_command() {
+  const char* const text = std::getenv(base::kRunCommandVariable);
+  if (text == nullptr || *text == 0) return Json();
+  Json lines = Json::array();
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    if (end != 0) lines.push_back(std::string(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return lines;
+}
+
 std::string time_text(uint64_t since_1970_ns) {
   const auto seconds = static_cast<time_t>(since_1970_ns / 1'000'000'000);
   struct tm parts {};
@@ -52,6 +68,7 @@ Json program_facts(uint64_t started_since_1970_ns) {
   const Json words = arguments();
   return {{"command", command_of(words)},
           {"arguments", words},
+          {"run_command", run_command()},
           {"pid", static_cast<int64_t>(::getpid())},
           {"started", time_text(started_since_1970_ns)}};
 }

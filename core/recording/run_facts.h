@@ -7,7 +7,8 @@
 
 namespace outcore::recording {
 
-// `command`, `arguments` (null: they are too many to be told), `pid`, `started`.
+// `command`, `arguments` (null: they are too many to be told), `run_command` (null: `outcore run`
+// has not started it), `pid`, `started`.
 base::Json program_facts(uint64_t started_since_1970_ns);
 base::Json environment_facts();
 

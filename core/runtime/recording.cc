@@ -37,9 +37,15 @@ Status Runtime::Impl::record() {
 
 std::string Runtime::Impl::record_of(recording::Recorder& of, const Metrics& metrics) const {
   std::map<std::string, std::string> settings;
-  for (const runtime::Option& option : runtime::option_table())
+  base::Json set_by = base::Json::object();  // a default is told by nobody
+  for (const runtime::Option& option : runtime::option_table()) {
     settings[option.name] = option.write(options);
-  return of.finish(metrics, settings).dump({.is_as_added = true});
+    std::string source = options.source_of(option.name);
+    if (!source.starts_with("default")) set_by[option.name] = std::move(source);
+  }
+  base::Json record = of.finish(metrics, settings);
+  record["sources"] = std::move(set_by);
+  return record.dump({.is_as_added = true});
 }
 
 Status Runtime::Impl::start_recording() {

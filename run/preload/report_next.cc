@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/base/units.h"
+#include "core/base/next_run.h"
 #include "core/os/memory_limit.h"
 
 namespace outcore::preload {
@@ -14,98 +14,72 @@ namespace {
 using base::Json;
 
 constexpr uint64_t kPagesMin = 4096;  // fewer cost too little to be worth a change
-constexpr uint64_t kLargerPageBytes = 64 << 10;
-constexpr uint64_t kLargerPagesMin = 1024;
-
-// Sums over all files of a process, its allocations included.
-struct Sums {
-  uint64_t faults = 0, pages = 0;  // pages that were brought in
-  uint64_t fills = 0;              // of `pages`: by faults, with I/O
-  uint64_t learnt = 0;             // of `pages`: as a profile says, in any order
-  uint64_t size_bytes = 0, read_bytes = 0, read_again_bytes = 0;
-};
 
 uint64_t number(const Json& j, const char* name) { return j.value(name, uint64_t{0}); }
 
-Sums sums_of(const Json& process) {
-  Sums sums;
-  for (const Json& f : process["files"]) {
-    const Json& counters = f["counters"];
-    const uint64_t size = number(f, "file_bytes"), read = number(f, "read_bytes");
-    sums.faults += number(counters, "faults");
-    sums.pages += number(f, "fills");
-    sums.fills += number(counters, "fills");
-    sums.learnt += number(counters, "learnt_fills");
-    sums.size_bytes += size;
-    sums.read_bytes += read;
-    sums.read_again_bytes += read - std::min(read, size);
+uint64_t pages_of(const Json& process) {
+  uint64_t pages = 0;
+  for (const Json& file : process["files"]) pages += number(file, "fills");
+  return pages;
+}
+
+std::string_view variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+base::PastRun past_run(const Json& process) {
+  base::PastRun run;
+  for (const Json& file : process["files"]) {  // its allocations are one of them
+    const Json& counters = file["counters"];
+    Counters one;
+#define OUTCORE_READ(name, unit, help) one.name = number(counters, #name);
+    OUTCORE_COUNTERS(OUTCORE_READ)
+#undef OUTCORE_READ
+    run.counters += one;
+    const uint64_t size = number(file, "file_bytes");
+    run.files_bytes += size;
+    run.read_again_bytes += one.read_bytes - std::min(one.read_bytes, size);
   }
-  return sums;
+  run.budget_bytes = number(process, "budget_bytes");
+  run.page_bytes = number(process, "page_bytes");
+  run.memory_bytes = run.budget_bytes + os::memory_available().bytes;
+  run.is_messages = process.value("delivery", "") == "messages";
+  run.is_messages_asked_for = variable("OUTCORE_DELIVERY") == "messages";
+  run.is_budget_adapting = variable("OUTCORE_BUDGET") == "auto";
+  return run;
 }
 
-struct Change {
-  std::string option, value, why;
-};
-
-std::string size_of(uint64_t bytes) {
-  const bool is_whole = bytes % (1 << 20) == 0;
-  return is_whole ? std::to_string(bytes >> 20) + "M" : std::to_string((bytes + 1023) >> 10) + "k";
+// The value of --report, as it was typed; empty: it was not, or as none.
+std::string_view report_of(const std::vector<std::string>& command) {
+  constexpr std::string_view kOption = "--report ";
+  std::string_view file;
+  for (const std::string& given : command)
+    if (given.starts_with(kOption)) file = std::string_view(given).substr(kOption.size());
+  return file == "none" ? "" : file;
 }
 
-bool is_messages_asked_for() {
-  const char* const delivery = std::getenv("OUTCORE_DELIVERY");
-  return delivery != nullptr && std::string_view(delivery) == "messages";
-}
-
-// Such a budget is as large as it can be already.
-bool is_budget_adapting() {
-  const char* const budget = std::getenv("OUTCORE_BUDGET");
-  return budget != nullptr && std::string_view(budget) == "auto";
-}
-
-Change find_change(const Json& process, const Sums& sums) {
-  if (sums.pages < kPagesMin) return {};
-  const uint64_t budget = number(process, "budget_bytes");
-  const uint64_t page_bytes = std::max<uint64_t>(number(process, "page_bytes"), 1);
-  if (sums.read_again_bytes * 2 > sums.read_bytes && budget < sums.size_bytes &&
-      os::memory_available().bytes >= budget && !is_budget_adapting())
-    return {"--budget", size_of(2 * budget), "pages were read again and again"};
-  if (process.value("delivery", "") != "messages") return {};
-  const uint64_t all_read = sums.read_bytes / page_bytes;
-  const uint64_t pages_read = all_read - std::min(all_read, sums.learnt);
-  const bool is_in_order = pages_read >= kPagesMin && pages_read > 2 * sums.fills;
-  if (page_bytes < kLargerPageBytes && is_in_order && budget >= kLargerPagesMin * kLargerPageBytes)
-    return {"--page", "64k", "most of it was read in order"};
-  if (sums.faults >= kPagesMin && !is_messages_asked_for())
-    return {"--delivery", "in-thread",
-            "faults cost half, if the program hands no mapped memory to unknown system calls"};
-  return {};
+// The command itself makes that, and tells what is to be tried. It may be in quotes.
+bool is_page(std::string_view file) {
+  if (file.ends_with("'")) file.remove_suffix(1);
+  return file.ends_with(".html") || file.ends_with(".htm");
 }
 
 }  // namespace
 
-std::string next_command(const std::vector<Json>& processes, std::vector<std::string> command) {
-  Change change;
-  uint64_t pages_max = 0;
-  for (const Json& process : processes) {
-    const Sums sums = sums_of(process);
-    if (sums.pages <= pages_max) continue;
-    pages_max = sums.pages;
-    change = find_change(process, sums);
-  }
+std::string next_command(const std::vector<Json>& processes,
+                         const std::vector<std::string>& command) {
+  const std::string_view report = report_of(command);
+  if (is_page(report)) return {};
+  const auto most =
+      std::max_element(processes.begin(), processes.end(),
+                       [](const Json& a, const Json& b) { return pages_of(a) < pages_of(b); });
+  if (most == processes.end() || pages_of(*most) < kPagesMin) return {};
+  if (!report.empty())
+    return "  next, as the record knows more:\n    outcore report " + std::string(report) + "\n";
+  const base::NextChange change = base::find_next_change(past_run(*most));
   if (change.option.empty()) return {};
-  if (command.size() < 2) command = {"outcore run", "…"};  // not started by `outcore run`
-  const std::string line = change.option + " " + change.value;
-  const auto before = std::find_if(command.begin(), command.end(), [&](const std::string& given) {
-    return given.starts_with(change.option + " ");
-  });
-  if (before != command.end())
-    *before = line;
-  else
-    command.insert(command.end() - 1, line);
-  std::string text = "  next, as " + change.why + ":\n   ";
-  for (const std::string& part : command) text += " " + part;
-  return text + "\n";
+  return "  next, as " + change.why + ":\n    " + base::changed_command(command, change) + "\n";
 }
 
 }  // namespace outcore::preload

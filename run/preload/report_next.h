@@ -1,19 +1,7 @@
-// NextCommand: the one change of options that promises most for the next run, as a command to type.
-//
-// It looks at the process that brought in the most pages; if they are fewer than 4096, it says
-// nothing. The first rule that holds counts:
-//
-// 1. --budget, doubled: more than half of what it read had been read before (of a file of n bytes,
-// of which m were read: m - n), its files together are larger than its budget, and as much memory
-// again is available.
-//
-// 2. --page 64k: message delivery, smaller pages, more than half of the pages that were read came
-// ahead of their faults, so in order; and the budget has room for 1024 of the larger pages. Pages
-// that read zero without I/O do not count as read. With in-thread delivery larger pages gain
-// nothing when they are read in order, and out of order they read more.
-//
-// 3. --delivery in-thread: message delivery, 4096 faults or more, and --delivery messages was not
-// given. This rule is last, because people must decide whether their program allows it.
+// NextCommand: what the table of the end says to try next (core/base/next_run.h), as a command to
+// type. It looks at the process that brought in the most pages; if they are fewer than 4096, it
+// says nothing. If the run has a record, that knows more: then it names the report, or nothing
+// where the report will say it at once.
 #pragma once
 
 #include <string>
@@ -27,6 +15,6 @@ namespace outcore::preload {
 // OUTCORE_RUN_COMMAND, the lines that run/commands/run_command.h makes; the option is replaced in
 // it, or added as the last one.
 std::string next_command(const std::vector<base::Json>& processes,
-                         std::vector<std::string> command);
+                         const std::vector<std::string>& command);
 
 }  // namespace outcore::preload

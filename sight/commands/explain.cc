@@ -4,14 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/command_syntax.h"
 #include "cli/json.h"
-#include "cli/shell_word.h"
 #include "cli/text.h"
 #include "outcore/sight.h"
 #include "sight/commands/change.h"
@@ -29,15 +26,6 @@ struct Words {
 uint64_t now_since_1970_ns() {
   return static_cast<uint64_t>(
       std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
-}
-
-// The program as it was called, for a shell; `outcore run` is that program by now.
-std::string command_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
-  std::string command;
-  for (std::string word; std::getline(file, word, '\0');)
-    command += (command.empty() ? "" : " ") + shell_word(word);
-  return command;
 }
 
 // Distinct bytes that came in: of stores that are mapped by their pages; of those that are gone
@@ -58,7 +46,15 @@ RunFacts facts_of(const PublishedRuntime& runtime, const BufferFacts* buffer) {
   const Metrics& m = runtime.metrics;
   const uint64_t now_ns = now_since_1970_ns();
   facts.seconds = static_cast<double>(now_ns - std::min(now_ns, runtime.started_ns)) * 1e-9;
-  facts.command = command_of(runtime.process);
+  facts.command = own_command_of(runtime.process, runtime.budget_source);
+  const auto set_to = [&](const char* variable) {
+    const auto found = facts.command.variables.find(variable);
+    return found == facts.command.variables.end() ? std::string() : found->second;
+  };
+  facts.is_budget_adapting = set_to("OUTCORE_BUDGET") == "auto";
+  facts.is_messages_asked_for = set_to("OUTCORE_DELIVERY") == "messages";
+  facts.memory_bytes = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) *
+                       static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   facts.counters = m.counters;
   facts.latency = m.fault_latency;
   facts.budget_bytes = m.gauges.budget_bytes;
@@ -77,6 +73,8 @@ RunFacts facts_of(const PublishedRuntime& runtime, const BufferFacts* buffer) {
     facts.files.push_back({region.uri, region.fetches.to_text(region.page_bytes),
                            brought_in(region.counters), region.counters.read_bytes,
                            region.size_bytes, region.resident_bytes});
+    facts.page_bytes = region.page_bytes;
+    facts.is_messages = facts.is_messages || region.delivery == "messages";
   }
   std::stable_sort(facts.files.begin(), facts.files.end(),
                    [](const auto& a, const auto& b) { return a.brought_in > b.brought_in; });
@@ -115,13 +113,13 @@ int run(const Words& words) {
     if (words.is_json) {
       Json json = json_of(verdict);
       json["pid"] = static_cast<int64_t>(process);
-      json["command"] = facts.command;
+      json["command"] = facts.command.program;
       if (buffer != nullptr) json["buffer"] = json_of(*buffer);
       json["metrics"] = Json::parse_or_null(runtime.metrics.to_json());
       list.push_back(std::move(json));
       continue;
     }
-    std::printf("%s (%d)\n%s\n", facts.command.c_str(), process, verdict.headline.c_str());
+    std::printf("%s (%d)\n%s\n", facts.command.program.c_str(), process, verdict.headline.c_str());
     for (const std::string& sentence : verdict.sentences) std::printf("%s\n", sentence.c_str());
     for (const std::string& next : verdict.next) std::printf("Try: %s\n", next.c_str());
   }

@@ -11,6 +11,7 @@
 #include "cli/text.h"
 #include "outcore/sight.h"
 #include "sight/commands/change.h"
+#include "sight/commands/own_command.h"
 #include "sight/commands/shared_buffer.h"
 #include "sight/commands/verdict.h"
 
@@ -52,6 +53,7 @@ bool is_same_file(int one, int other) {
 }
 
 Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& arguments,
+               const std::vector<std::string>& run_command,
                const std::vector<BufferFacts>& buffers) {
   const Json all = Json::parse_or_null(runtime.metrics.to_json());
   std::string command;
@@ -61,12 +63,16 @@ Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& 
   record["version"] = 1;
   record["program"] = Json{{"command", command},
                            {"arguments", Json(arguments)},
+                           {"run_command", run_command.empty() ? Json() : Json(run_command)},
                            {"pid", static_cast<int64_t>(runtime.process)},
                            {"runtime_started_ns", runtime.started_ns},
                            {"seconds", seconds_since(runtime.started_ns)}};
   record["environment"] = Json{{"outcore", runtime.version}};
   record["settings"] = Json{{"policy", runtime.policy}};
   if (!runtime.policy_now.empty()) record["policy"] = Json{{"last", runtime.policy_now}};
+  record["sources"] = Json::object();
+  if (!runtime.budget_source.starts_with("default"))
+    record["sources"]["budget"] = runtime.budget_source;
   for (const char* name : {"counters", "gauges"}) record[name] = all[name];
   record["latency"] = all["fault_latency"];
   if (const BufferFacts* const buffer = buffer_of(runtime, buffers); buffer != nullptr)
@@ -82,7 +88,9 @@ LastRecord::~LastRecord() {
 }
 
 void LastRecord::look() {
-  const std::vector<std::string> arguments = arguments_of(process_);  // before it may have ended
+  // Before it may have ended.
+  const std::vector<std::string> arguments = arguments_of(process_);
+  const std::vector<std::string> run_command = run_command_of(process_);
   const std::vector<int> now = keep_published(process_);
   for (Kept& kept : kept_)
     kept.is_there = std::any_of(now.begin(), now.end(), [&](int descriptor) {
@@ -98,7 +106,7 @@ void LastRecord::look() {
       ::close(kept_.front().descriptor);
       kept_.erase(kept_.begin());
     }
-    kept_.push_back({descriptor, true, arguments, {}});
+    kept_.push_back({descriptor, true, arguments, run_command, {}});
   }
   for (Kept& kept : kept_)
     if (Result<PublishedRuntime> runtime = look_at_kept(kept.descriptor); kept.is_there && runtime)
@@ -115,7 +123,7 @@ std::vector<Json> LastRecord::make(const std::string& end,
     if (!runtime || brought_in(runtime->metrics.counters) == 0) continue;
     if (recorded.contains(runtime->started_ns)) continue;
     runtime->process = process_;  // it may have another number where it runs
-    Json record = record_of(runtime.value(), kept.arguments, kept.buffers);
+    Json record = record_of(runtime.value(), kept.arguments, kept.run_command, kept.buffers);
     record["ended"] = kept.is_there ? end : "became another program";
     records.push_back(std::move(record));
   }

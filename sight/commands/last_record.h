@@ -38,7 +38,7 @@ class LastRecord {
   struct Kept {
     int descriptor = -1;
     bool is_there = true;  // at the last look
-    std::vector<std::string> arguments;
+    std::vector<std::string> arguments, run_command;
     std::vector<BufferFacts> buffers;  // when its own was last seen
   };
 

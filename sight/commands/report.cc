@@ -15,7 +15,6 @@
 
 #include "cli/command.h"
 #include "cli/command_syntax.h"
-#include "cli/shell_word.h"
 #include "cli/text.h"
 #include "sight/commands/kept_records.h"
 #include "sight/commands/page_text.h"
@@ -158,9 +157,10 @@ RunFacts facts_of(const Json& record) {
   RunFacts facts;
   facts.seconds = record["program"].value("seconds", 0.0);
   facts.ended = record.value("ended", "");
-  for (const Json& word : record["program"]["arguments"])
-    facts.command +=
-        (facts.command.empty() ? "" : " ") + shell_word(word.as<std::string>().value_or(""));
+  facts.command = own_command_of(record);
+  facts.memory_bytes = record["environment"].value("memory_bytes", UINT64_MAX);
+  facts.is_budget_adapting = record["settings"].value("budget", "") == "auto";
+  facts.is_messages_asked_for = record["settings"].value("delivery", "") == "messages";
   facts.counters = counters_of(record["counters"]);
   facts.latency = latency_of(record["latency"]);
   facts.budget_bytes = record["gauges"].value("budget_bytes", uint64_t{0});
@@ -177,6 +177,8 @@ RunFacts facts_of(const Json& record) {
                            counters.read_bytes, json.value("size_bytes", uint64_t{0}),
                            json.value("resident_bytes", uint64_t{0})});
     facts.touched_bytes += json.value("touched_bytes", uint64_t{0});
+    facts.page_bytes = json.value("page_bytes", facts.page_bytes);
+    facts.is_messages = facts.is_messages || json.value("delivery", "") == "messages";
   }
   std::stable_sort(facts.files.begin(), facts.files.end(),
                    [](const auto& a, const auto& b) { return a.brought_in > b.brought_in; });
@@ -345,8 +347,10 @@ Status write_report(const std::string& records_path, const std::string& page_pat
   const auto longest = std::max_element(
       records.value().begin(), records.value().end(),
       [](const Json& one, const Json& other) { return waited_ns_of(one) < waited_ns_of(other); });
-  std::fprintf(stderr, "outcore: %s\n  the report: %s\n",
-               (*longest)["verdict"].value("headline", "").c_str(), page_path.c_str());
+  std::fprintf(stderr, "outcore: %s\n", (*longest)["verdict"].value("headline", "").c_str());
+  for (const Json& next : (*longest)["verdict"]["next"])
+    std::fprintf(stderr, "  next: %s\n", next.as<std::string>().value_or("").c_str());
+  std::fprintf(stderr, "  the report: %s\n", page_path.c_str());
   return {};
 }
 

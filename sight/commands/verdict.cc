@@ -159,54 +159,99 @@ void tell_where(const RunFacts& facts, std::vector<std::string>* to) {
     to->push_back("Pages leave by the policy " + facts.policy + ".");
 }
 
-void tell_next(const RunFacts& facts, Verdict* verdict) {
-  const auto command = [&](const std::string& option) {
-    return facts.command.empty() ? "outcore run " + option + " -- PROGRAM"
-                                 : "outcore run " + option + " -- " + facts.command;
-  };
-  // In whole MiB: what is to be typed.
-  constexpr uint64_t kMiB = 1 << 20;
-  const uint64_t wanted =
-      facts.better_budget_bytes != 0 ? facts.better_budget_bytes : 2 * facts.budget_bytes;
-  const uint64_t mib = (wanted + kMiB - 1) / kMiB;
-  const std::string more = format_bytes(mib * kMiB), size = std::to_string(mib) + "M";
-  if (facts.better_budget_bytes != 0)
-    verdict->sentences.push_back("A budget of " + more + " would have saved " +
-                                 percent(facts.better_share_saved) +
-                                 " of what came in, by a sample of the pages.");
-  switch (verdict->limit) {
+base::PastRun past_run(const RunFacts& facts) {
+  base::PastRun run;
+  run.counters = facts.counters;
+  for (const RunFacts::File& file : facts.files) {
+    run.files_bytes += file.size_bytes;
+    run.read_again_bytes += file.read_bytes - std::min(file.read_bytes, file.size_bytes);
+  }
+  run.budget_bytes = facts.budget_bytes;
+  run.page_bytes = facts.page_bytes;
+  run.memory_bytes = facts.memory_bytes;
+  run.better_budget_bytes = facts.better_budget_bytes;
+  run.is_messages = facts.is_messages;
+  run.is_messages_asked_for = facts.is_messages_asked_for;
+  run.is_budget_adapting = facts.is_budget_adapting;
+  return run;
+}
+
+// Where a profile is kept that --learn makes: of this program, in the folder where it is typed.
+std::string profile_of(const std::string& program) {
+  std::string name = program.substr(0, program.find(' '));
+  name = name.substr(name.rfind('/') + 1);
+  const bool is_plain = name.find_first_of("'\\") == std::string::npos && !name.empty();
+  return (is_plain ? name : "program") + ".learnt";
+}
+
+// What the limit alone says, where the rule for all (core/base/next_run.h) says nothing.
+base::NextChange change_for(Limit limit, const RunFacts& facts) {
+  switch (limit) {
     case Limit::kBudget:
-      // The limit of a buffer can be changed while it lives.
-      verdict->next.push_back(facts.is_running && !facts.buffer.empty()
-                                  ? "outcore buffers resize " + shell_word(facts.buffer) + " " +
-                                        size
-                                  : command("--budget " + size));
-      break;
+      return base::larger_budget(past_run(facts));
     case Limit::kWriteBack:
-      verdict->sentences.push_back(
-          "Pages wait for the store to take what was written: a larger budget delays that, a "
-          "faster store or --keepers 2 shortens it.");
-      verdict->next.push_back(command("--keepers 2"));
-      break;
+      return facts.command.has("--keepers") ? base::NextChange{}
+                                            : base::NextChange{"--keepers", "2", ""};
     case Limit::kDevice:
-      verdict->sentences.push_back(
-          std::string(facts.buffer.empty()
-                          ? "Most of what came in was needed for the first time: a larger budget "
-                            "saves little; "
-                          : "Most of what came in this process had not brought in before: a larger "
-                            "buffer saves it little; ") +
-          "bringing it in ahead at the next start saves the waiting.");
-      verdict->next.push_back(command("--learn FILE"));
-      break;
+      return facts.command.has("--learn")
+                 ? base::NextChange{}
+                 : base::NextChange{"--learn", profile_of(facts.command.program), ""};
     case Limit::kFaultCost:
-      verdict->sentences.push_back(
-          "Pages came in quickly, and there were many of them: larger pages make fewer faults, "
-          "where neighbours are used.");
-      verdict->next.push_back(command("--page 64k"));
-      break;
     case Limit::kNothing:
       break;
   }
+  return {};
+}
+
+void tell_next(const RunFacts& facts, Verdict* verdict) {
+  if (facts.better_budget_bytes != 0) {
+    constexpr uint64_t kMiB = 1 << 20;  // what is to be typed, in whole MiB
+    verdict->sentences.push_back(
+        "A budget of " + format_bytes((facts.better_budget_bytes + kMiB - 1) / kMiB * kMiB) +
+        " would have saved " + percent(facts.better_share_saved) +
+        " of what came in, by a sample of the pages.");
+  }
+  const Limit limit = verdict->limit;
+  if (limit == Limit::kNothing) return;
+  base::NextChange change = base::find_next_change(past_run(facts));
+  const bool is_common = !change.option.empty() && limit != Limit::kWriteBack;
+  if (!is_common) change = change_for(limit, facts);
+  // The limit of a buffer can be changed while it lives.
+  if (limit == Limit::kBudget && facts.is_running && !facts.buffer.empty()) {
+    const base::NextChange larger = base::larger_budget(past_run(facts));
+    if (!larger.value.empty())
+      verdict->next.push_back("outcore buffers resize " + shell_word(facts.buffer) + " " +
+                              larger.value);
+    return;
+  }
+  if (change.option == "--page")
+    verdict->sentences.push_back(
+        "Most of it was read in order: larger pages make fewer faults, where they come by "
+        "messages.");
+  else if (change.option == "--delivery")
+    verdict->sentences.push_back(
+        "Faults came by messages: in-thread they cost half, if the program hands no mapped memory "
+        "to unknown system calls.");
+  else if (limit == Limit::kWriteBack)
+    verdict->sentences.push_back(
+        "Pages wait for the store to take what was written: a larger budget delays that, a faster "
+        "store or more keepers shorten it.");
+  else if (limit == Limit::kDevice && change.option == "--learn" && !facts.buffer.empty())
+    verdict->sentences.push_back(
+        "Most of what came in this process had not brought in before: a larger buffer saves it "
+        "little; bringing it in ahead at the next start saves the waiting.");
+  else if (limit == Limit::kDevice && change.option == "--learn")
+    verdict->sentences.push_back(
+        facts.better_budget_bytes != 0
+            ? "Most of what came in was needed for the first time: no budget saves that; bringing "
+              "it in ahead at the next start saves the waiting."
+            : "Most of what came in was needed for the first time: a larger budget saves little; "
+              "bringing it in ahead at the next start saves the waiting.");
+  else if (limit == Limit::kFaultCost)
+    verdict->sentences.push_back(
+        "Pages came in quickly, and there were many of them: fewer touches of absent pages, by "
+        "data in the order of its use, cost less.");
+  if (!change.option.empty()) verdict->next.push_back(facts.command.with(change));
 }
 
 }  // namespace

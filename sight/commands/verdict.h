@@ -8,6 +8,7 @@
 
 #include "cli/json.h"
 #include "outcore/metrics.h"
+#include "sight/commands/own_command.h"
 
 namespace outcore::cli {
 
@@ -36,8 +37,9 @@ struct RunFacts {
   // What a larger budget would save of what was brought in: 0 … 1; 0 bytes: not known.
   uint64_t better_budget_bytes = 0;
   double better_share_saved = 0;
-  // The program and its arguments as a shell reads them; empty: not known.
-  std::string command;
+  uint64_t memory_bytes = UINT64_MAX;  // that a budget may have
+  bool is_messages = false, is_messages_asked_for = false, is_budget_adapting = false;
+  OwnCommand command;
 };
 
 struct Verdict {

@@ -135,6 +135,21 @@ TEST_F(Recording, IsOneLineThatAgreesWithTheMetrics) {
 }
 
 // Who waits for a page that is just leaving brings it in at once: it is told after its eviction.
+TEST_F(Recording, TellsTheCommandOfItsRunAndWhereOptionsWereSet) {
+  for (const char* const command : {"", "outcore run\n--budget 1M\n-- ./scan 'a b'"}) {
+    ::setenv("OUTCORE_RUN_COMMAND", command, 1);
+    { const Runtime runtime = Runtime::start(options()).value(); }
+  }
+  ::unsetenv("OUTCORE_RUN_COMMAND");
+  const std::vector<Json> records = records_in(report_);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_TRUE(records[0]["program"]["run_command"].is_null());
+  EXPECT_EQ(records[1]["program"]["run_command"],
+            Json(std::vector<Json>{"outcore run", "--budget 1M", "-- ./scan 'a b'"}));
+  EXPECT_EQ(records[0]["sources"].value("budget", ""), "the program");
+  EXPECT_FALSE(records[0]["sources"].contains("keepers")) << "a default";
+}
+
 TEST_F(Recording, OfPagesThatComeInAgainAtOnceNoRefaultIsMissed) {
   constexpr unsigned kThreads = 4;
   Metrics last;

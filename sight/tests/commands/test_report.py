@@ -130,6 +130,46 @@ class Report(programs.SightTest):
         self.assertEqual(site["line"], programs.LINE + 1)
         self.assertGreater(site["share"], 0.8)
 
+    def next_of(self, **changes):
+        """What the report of a record says to try next."""
+        said = self.run_outcore("report", self.write(record(**changes)), "--text").stdout.decode()
+        return [line.split(": ", 1)[1] for line in said.splitlines() if "next: " in line]
+
+    def test_the_next_command_is_the_users_own(self):
+        typed = ["outcore run", "--budget 4M", "--min-size 1M", "-q", "-- sh -c './scan \"$1\"'"]
+        program = {"command": "scan data", "arguments": ["./scan", "a b"], "pid": 7, "seconds": 1.0}
+        of_run = dict(program, run_command=typed)
+        whole = {"budget": "OUTCORE_BUDGET"}
+        settings = {"budget": "4 MiB", "keepers": "1"}
+        for changes, expected in (
+                ({"program": of_run, "sources": whole},
+                 "outcore run --budget 8M --min-size 1M -q -- sh -c './scan \"$1\"'"),
+                ({"program": of_run, "sources": {"budget": "the program"}},
+                 "in the program: budget = 8M"),
+                ({"program": program, "sources": {}}, "OUTCORE_BUDGET=8M ./scan 'a b'"),
+                ({"program": program, "sources": dict(whole, keepers="OUTCORE_KEEPERS")},
+                 "OUTCORE_BUDGET=8M OUTCORE_KEEPERS=1 ./scan 'a b'"),
+                ({"program": program, "sources": {"budget": "the program"}},
+                 "in the program: budget = 8M"),
+                ({"program": program}, "outcore run --budget 8M -- ./scan 'a b'")):
+            self.assertEqual(self.next_of(settings=settings, **changes), [expected])
+
+    def test_a_budget_that_the_machine_has_not_is_not_named(self):
+        environment = dict(record()["environment"], memory_bytes=7 << 20)
+        self.assertEqual(self.next_of(environment=environment), [])
+        self.assertEqual(self.next_of(settings={"budget": "auto"}), [])
+
+    def test_the_next_command_of_a_run_works_as_it_stands(self):
+        done = self.scan("--report", self.folder / "x.html")
+        said = [line for line in done.stderr.decode().splitlines() if line.startswith("  next: ")]
+        command = said[0].split(": ", 1)[1]
+        self.assertIn("--min-size 4k --budget ", command)
+        again = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment,
+                               stdin=subprocess.DEVNULL, timeout=programs.WAIT_S,
+                               capture_output=True, check=False)
+        self.assertEqual((again.returncode, again.stdout), (0, b"touched\n"), again.stderr)
+        self.assertIn(b"the report: ", again.stderr)
+
     def test_instructions_of_one_line_are_one_place(self):
         path = self.one_of_scan()
         made = json.loads(path.read_text())

@@ -1,5 +1,6 @@
 """outcore run --report FILE.html and --metrics: the command stays beside the program."""
 
+import json
 import os
 import pathlib
 import pty
@@ -338,7 +339,8 @@ class WatchedRun(programs.SightTest):
             self.assertEqual(record.read_text().count("\n"), 1)
         scan = f"{self.shared}/scan {self.shared}/data"
         self.watch("--report", "r.json", program=["sh", "-c", f"{scan}; {scan}"])
-        self.assertEqual(record.read_text().count("/scan "), 2)
+        runs = [json.loads(line) for line in record.read_text().splitlines()]
+        self.assertEqual([run["program"]["arguments"] for run in runs], [scan.split()] * 2)
 
 
 class Metrics(programs.SightTest, test_export.Format):
