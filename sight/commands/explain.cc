@@ -8,18 +8,21 @@
 
 #include "cli/command.h"
 #include "cli/command_syntax.h"
+#include "cli/interrupts.h"
 #include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/sight.h"
 #include "sight/commands/change.h"
+#include "sight/commands/observed.h"
 #include "sight/commands/shared_buffer.h"
 #include "sight/commands/verdict.h"
+#include "sight/commands/watch.h"
 
 namespace outcore::cli {
 namespace {
 
 struct Words {
-  uint64_t process = 0;
+  std::string process;
   bool is_json = false;
 };
 
@@ -81,6 +84,17 @@ RunFacts facts_of(const PublishedRuntime& runtime, const BufferFacts* buffer) {
   return facts;
 }
 
+// Of the last moments alone: what a long run has waited before says nothing of them.
+RunFacts facts_of_now(const RunFacts& whole, const Change& change) {
+  RunFacts facts = whole;
+  facts.seconds = change.seconds;
+  facts.counters = change.counters;
+  facts.latency = change.latency;
+  facts.touched_bytes = 0;
+  for (RunFacts::File& file : facts.files) file.brought_in = file.read_bytes = 0;
+  return facts;
+}
+
 std::string state_sentence(const PublishedRuntime& runtime, const RunFacts& facts,
                            const BufferFacts* buffer) {
   const Gauges& g = runtime.metrics.gauges;
@@ -96,30 +110,63 @@ std::string state_sentence(const PublishedRuntime& runtime, const RunFacts& fact
          (buffer->members.size() == 1 ? " has." : "es share.");
 }
 
+// Of the whole run, and of the last second, which may be of another kind.
+Verdict explained(const RuntimeView& runtime, const RunFacts& facts, const BufferFacts* buffer,
+                  Json* json) {
+  Verdict verdict = verdict_of(facts);
+  std::vector<std::string> first{state_sentence(runtime.now, facts, buffer)};
+  if (runtime.change.is_known()) {
+    const Verdict now = verdict_of(facts_of_now(facts, runtime.change));
+    first.push_back("In the last second: " + now.headline);
+    if (verdict.limit == Limit::kNothing) verdict.next = now.next;
+    (*json)["last"] = {{"seconds", runtime.change.seconds},
+                       {"stalled", runtime.change.stalled()},
+                       {"limit", name_of(now.limit)},
+                       {"headline", now.headline}};
+  }
+  verdict.sentences.insert(verdict.sentences.begin(), first.begin(), first.end());
+  if (buffer == nullptr && !runtime.now.shared_buffer.empty())
+    verdict.sentences.push_back("It shares pages with other processes in the buffer " +
+                                one_line(runtime.now.shared_buffer) + ".");
+  return verdict;
+}
+
+// Twice, a second apart; once, if the process ends meanwhile, or this one is told to.
+Result<std::vector<RuntimeView>> look_for_a_second(pid_t process) {
+  constexpr std::chrono::milliseconds kInterval{1000};
+  catch_interrupts();
+  Watch watch({process});
+  if (const Status seen = watch.look(); !seen.ok()) return seen.error();
+  const std::vector<RuntimeView> once = watch.processes().front().runtimes;
+  if (wait_for(kInterval, -1, -1) != Waited::kTimePassed || !watch.look().ok()) return once;
+  return watch.processes().front().runtimes;
+}
+
 int run(const Words& words) {
-  const auto process = static_cast<pid_t>(std::min<uint64_t>(words.process, INT32_MAX));
-  const Result<std::vector<PublishedRuntime>> all = look_at(process);
+  const Result<pid_t> process = find_process(words.process);
+  if (!process) return report(process.error());
+  const Result<std::vector<RuntimeView>> all = look_for_a_second(process.value());
   if (!all) return report(all.error());
-  const std::vector<BufferFacts> buffers = buffers_of(all.value());
+  std::vector<PublishedRuntime> now;
+  for (const RuntimeView& runtime : all.value()) now.push_back(runtime.now);
+  const std::vector<BufferFacts> buffers = buffers_of(now);
   Json list = Json::array();
-  for (const PublishedRuntime& runtime : all.value()) {
-    const BufferFacts* const buffer = buffer_of(runtime, buffers);
-    const RunFacts facts = facts_of(runtime, buffer);
-    Verdict verdict = verdict_of(facts);
-    verdict.sentences.insert(verdict.sentences.begin(), state_sentence(runtime, facts, buffer));
-    if (buffer == nullptr && !runtime.shared_buffer.empty())
-      verdict.sentences.push_back("It shares pages with other processes in the buffer " +
-                                  one_line(runtime.shared_buffer) + ".");
+  for (const RuntimeView& runtime : all.value()) {
+    const BufferFacts* const buffer = buffer_of(runtime.now, buffers);
+    const RunFacts facts = facts_of(runtime.now, buffer);
+    Json json;
+    const Verdict verdict = explained(runtime, facts, buffer, &json);
     if (words.is_json) {
-      Json json = json_of(verdict);
-      json["pid"] = static_cast<int64_t>(process);
+      json.update(json_of(verdict));
+      json["pid"] = static_cast<int64_t>(process.value());
       json["command"] = facts.command.program;
       if (buffer != nullptr) json["buffer"] = json_of(*buffer);
-      json["metrics"] = Json::parse_or_null(runtime.metrics.to_json());
+      json["metrics"] = Json::parse_or_null(runtime.now.metrics.to_json());
       list.push_back(std::move(json));
       continue;
     }
-    std::printf("%s (%d)\n%s\n", facts.command.program.c_str(), process, verdict.headline.c_str());
+    std::printf("%s (%d)\n%s\n", facts.command.program.c_str(), process.value(),
+                verdict.headline.c_str());
     for (const std::string& sentence : verdict.sentences) std::printf("%s\n", sentence.c_str());
     for (const std::string& next : verdict.next) std::printf("Try: %s\n", next.c_str());
   }
@@ -132,14 +179,15 @@ int run(const Words& words) {
 void add_explain(CommandSyntax& outcore) {
   const auto words = std::make_shared<Words>();
   outcore.add("explain", "Say what a running program waits for, and what to try")
-      .number("pid", words->process, "a process with a runtime of Outcore")
-      .type("PID")
+      .word("process", words->process, "its number, or its program's base name if only one has it")
+      .type("PID|NAME")
       .required()
       .flag("--json", words->is_json, "one JSON object, with all figures")
       .footer(
-          "It looks at what the process has counted since it began; the process is not asked.\n"
-          "Exit status: 0 done; 1 it cannot be looked at.\n"
-          "Example:\n  outcore explain $(pgrep kraken2)")
+          "It looks at what the process has counted since it began, and for a second at what it\n"
+          "does now; the process is not asked.\n"
+          "Exit status: 0 done; 1 it cannot be looked at; 2 usage.\n"
+          "Examples:\n  outcore explain kraken2\n  outcore explain 4711 --json")
       .runs([words] { return run(*words); });
 }
 

@@ -11,6 +11,8 @@
 namespace outcore::cli {
 namespace {
 
+constexpr double kNextToNothingShare = 0.02;  // of the time
+
 double share(uint64_t part, uint64_t all) {
   return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
 }
@@ -26,7 +28,7 @@ double mean_wait_ns(const Counters& c) {
 }
 
 Limit limit_of(const RunFacts& facts) {
-  constexpr double kNothingShare = 0.02;  // of the time
+  constexpr double kNothingShare = 0.1;  // of the time
   constexpr double kDeviceFaultNs = 30'000;
   const Counters& c = facts.counters;
   if (facts.seconds == 0 || seconds(waited_ns(c)) < kNothingShare * facts.seconds)
@@ -53,7 +55,9 @@ std::string headline_of(const RunFacts& facts, Limit limit) {
                            (waited > facts.seconds ? ", of several threads)" : ")");
   switch (limit) {
     case Limit::kNothing:
-      return "Paging cost next to nothing: " + time + ".";
+      return (waited < kNextToNothingShare * facts.seconds ? "Paging cost next to nothing: "
+                                                           : "Paging cost little: ") +
+             time + ".";
     case Limit::kBudget:
       return "The budget is what limits: " + time + ".";
     case Limit::kWriteBack:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -41,6 +42,26 @@ class Explain(programs.SightTest):
         later, = json.loads(self.explain(program.pid, "--json"))["runtimes"]
         self.assertGreater(later["metrics"]["counters"]["faults"], counters["faults"])
 
+    def test_a_program_is_found_by_its_name(self):
+        named = self.folder / "scan-by-name"
+        shutil.copy(self.shared / "scan", named)
+        program = self.start_scan(scan=named)
+        self.assertIn(f"({program.pid})", self.explain("scan-by-name").splitlines()[0])
+
+    def test_a_program_that_rests_waits_for_nothing_now(self):
+        program = self.start_scan()
+        lines = self.explain(program.pid).splitlines()
+        self.assertEqual(lines[3], "In the last second: Nothing had to be brought in: no page was "
+                                   "touched that was not in memory.")
+        last = json.loads(self.explain(program.pid, "--json"))["runtimes"][0]["last"]
+        self.assertEqual((last["stalled"], last["limit"]), (0, "nothing"))
+
+    def test_what_to_try_is_the_command_of_the_run(self):
+        runtime, = json.loads(self.explain(self.start_scan().pid, "--json"))["runtimes"]
+        for next_ in runtime["next"]:
+            self.assertIn("run --min-size 4k --budget ", next_)
+            self.assertIn("-- " + str(self.shared / "scan"), next_)
+
     def test_a_stopped_program_is_explained_as_well(self):
         program = self.start_scan()
         os.kill(program.pid, 19)
@@ -61,9 +82,10 @@ class Explain(programs.SightTest):
         gone = subprocess.Popen(["true"])
         gone.wait()
         for process, status, why in (
-                (gone.pid, 1, "no such process"), (0, 1, "no such process"),
+                (gone.pid, 1, "no such process"), (0, 2, "no number of a process"),
                 (os.getpid(), 1, "no runtime of Outcore"), (2**31 - 1, 1, "no such process"),
-                (2**63, 1, "no such process"), ("x", 2, "x"), (-1, 2, "-1")):
+                (2**63, 2, "no number of a process"), ("x", 1, "find process 'x'"),
+                (-1, 1, "find process '-1'")):
             done = self.run_outcore("explain", process, status=status)
             self.assertIn(why, done.stderr.decode())
 
