@@ -21,6 +21,15 @@ void Layout::end(StoreSlot& slot) {
   moves.fetch_add(1);
 }
 
+void Layout::add_left_file(std::string_view path, uint64_t size_bytes, std::string_view reason) {
+  const uint32_t at = left_files_used.load(std::memory_order_relaxed);
+  if (at >= kLeftFiles) return;
+  left_files[at].size_bytes.store(size_bytes, std::memory_order_relaxed);
+  left_files[at].path.set(path);
+  left_files[at].reason.set(reason);
+  left_files_used.store(at + 1, std::memory_order_release);
+}
+
 uint32_t format_of_this_library() {
   // FNV-1a, of everything that gives a number its place and its meaning.
   uint32_t hash = 2166136261u;

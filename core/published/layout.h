@@ -73,8 +73,14 @@ struct StoreSlot {
   void clear();
 };
 
+// A file whose mappings are the kernel's, by `outcore run`.
+struct LeftFile {
+  std::atomic<uint64_t> size_bytes{0};
+  Text<256> path, reason;
+};
+
 struct Layout {
-  static constexpr uint32_t kSlots = 512;
+  static constexpr uint32_t kSlots = 512, kLeftFiles = 8;
   static constexpr char kMagic[] = "outcore sheet";
 
   // These four stay where they are in every format, so that a reader of another can say so.
@@ -94,10 +100,16 @@ struct Layout {
   // twice, or not at all. Whoever sums looks whether it is the same afterwards.
   std::atomic<uint32_t> moves{0};
   metrics::CounterBlock ended;  // of caches that are gone
+  // The first ones; one that is told is not changed any more.
+  std::atomic<uint32_t> left_files_used{0};
+  std::array<LeftFile, kLeftFiles> left_files;
   std::array<StoreSlot, kSlots> slots;
 
   // The cache of this slot counts no more. REQUIRES: one at a time.
   void end(StoreSlot& slot);
+  // The file is the kernel's, and why. Those that there is no room for are not told. REQUIRES: one
+  // at a time.
+  void add_left_file(std::string_view path, uint64_t size_bytes, std::string_view reason);
 };
 
 // Behind the layout, on pages of their own, which are memory only once somebody watches.

@@ -168,6 +168,10 @@ PublishedRuntime runtime_of(const Copy& copy, pid_t process) {
   runtime.policy_now = seen.policy_now.get();
   runtime.budget_source = seen.budget_source.get();
   runtime.shared_buffer = seen.shared_buffer.get();
+  const uint32_t left = std::min(seen.left_files_used.load(), Layout::kLeftFiles);
+  for (uint32_t i = 0; i < left; ++i)
+    runtime.left_files.push_back({seen.left_files[i].path.get(), seen.left_files[i].reason.get(),
+                                  seen.left_files[i].size_bytes.load()});
   Metrics& m = runtime.metrics;
   add(seen.ended, &m);
   for (const StoreSlot& slot : seen.slots) {

@@ -15,6 +15,12 @@
 
 namespace outcore {
 
+// A file whose mappings are the kernel's, though `outcore run` was asked to take them.
+struct LeftFile {
+  std::string path, reason;  // "handed back: …" if it had been taken
+  uint64_t size_bytes = 0;   // of the mapping
+};
+
 // One runtime of a process.
 struct PublishedRuntime {
   pid_t process = 0;
@@ -24,6 +30,7 @@ struct PublishedRuntime {
   std::string policy_now;     // of auto: the one that it has taken (of several keepers, the first)
   std::string budget_source;  // where the budget comes from: "OUTCORE_BUDGET", "default", …
   std::string shared_buffer;  // the name of the buffer that it shares; empty: none
+  std::vector<LeftFile> left_files;  // the first 8
   // `regions` has one entry for each store, of the store's whole size, without an address;
   // resident_bytes of a store whose pages a buffer shares is 0, as they are the buffer's. The first
   // 512 stores have entries; what others count is counted when they end. `policies` is empty, and

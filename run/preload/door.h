@@ -183,6 +183,8 @@ class Door {
   static void add_ended(TakenFile& file);
   int advise_part(Mapping& mapping, uint64_t from, uint64_t to, int advice);
   int punch(Mapping& mapping, uint64_t offset, uint64_t size_bytes);
+  // It is the kernel's: for the table of the end, and for those who look meanwhile.
+  void note_left(const std::string& path, uint64_t size_bytes, const std::string& reason);
   bool take_locked(const NewMapping& made);
   void revive_file(TakenFile& file);
   void revive_what_is_read();

@@ -244,7 +244,7 @@ void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new
   std::string why;
   if (!put_region(file, made, &why)) {
     real().madvise(place, new_bytes, made.pattern);
-    not_taken_.add(file.path, new_bytes, why);
+    note_left(file.path, new_bytes, why);
     if (!file.mappings.empty())
       hand_back_locked(file, "another mapping of it stays with the kernel");
     else

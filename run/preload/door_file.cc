@@ -272,7 +272,7 @@ Status Door::try_to_hand_back(TakenFile& file, const char* why) {
   }
   for (const auto& [address, m] : file.mappings) {
     OC_ASSERT(mappings_.contains(address));
-    not_taken_.add(file.path, m->size_bytes, std::string("handed back: ") + why);
+    note_left(file.path, m->size_bytes, std::string("handed back: ") + why);
     mappings_.erase(address);
   }
   file.mappings.clear();

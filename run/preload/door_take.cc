@@ -129,6 +129,12 @@ Result<std::shared_ptr<Runtime::Impl>> start_usual_runtime() {
 
 }  // namespace
 
+void Door::note_left(const std::string& path, uint64_t size_bytes, const std::string& reason) {
+  const bool is_new = not_taken_.add(path, size_bytes, reason);
+  if (is_new && runtime_ != nullptr)
+    runtime_->sheet->memory().add_left_file(path, size_bytes, reason);
+}
+
 bool Door::start_runtime(std::string* why) {
   if (runtime_ != nullptr) return true;
   if (!has_tried_runtime_) {
@@ -145,10 +151,13 @@ bool Door::start_runtime(std::string* why) {
       runtime_ = nullptr;
       why_no_runtime_ = "no thread could be started that stores what was written at the end";
     }
-    if (runtime_ != nullptr)
+    if (runtime_ != nullptr) {
       cache_room_.begin(*runtime_);
-    else
+      for (const NotTaken::Entry& e : not_taken_.entries())
+        runtime_->sheet->memory().add_left_file(e.path, e.size_bytes, e.reason);
+    } else {
       say(why_no_runtime_ + "; every mapping stays with the kernel");
+    }
     const std::string complaint = runtime_ == nullptr ? "" : runtime_->learn_complaint();
     if (!complaint.empty()) {
       kept_ = Kept::kFailed;
@@ -205,7 +214,7 @@ bool Door::take_locked(const NewMapping& made) {
   if (is_taken && known->second->is_writable)
     hand_back_locked(*known->second,
                      ("another mapping of it stays with the kernel: " + why).c_str());
-  if (is_worth_telling(made, path)) not_taken_.add(path, made.size_bytes, why);
+  if (is_worth_telling(made, path)) note_left(path, made.size_bytes, why);
   return false;
 }
 

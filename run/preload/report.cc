@@ -22,14 +22,16 @@ namespace outcore::preload {
 using base::format_bytes;
 using base::Json;
 
-void NotTaken::add(const std::string& path, uint64_t size_bytes, const std::string& reason) {
+bool NotTaken::add(const std::string& path, uint64_t size_bytes, const std::string& reason) {
   for (Entry& e : entries_)
     if (e.path == path && e.reason == reason) {
       ++e.count;
       e.size_bytes = std::max(e.size_bytes, size_bytes);
-      return;
+      return false;
     }
-  if (entries_.size() < kEntriesMax) entries_.push_back({path, reason, size_bytes, 1});
+  if (entries_.size() == kEntriesMax) return false;
+  entries_.push_back({path, reason, size_bytes, 1});
+  return true;
 }
 
 namespace {

@@ -25,7 +25,8 @@ class NotTaken {
     std::string path, reason;
     uint64_t size_bytes = 0, count = 0;
   };
-  void add(const std::string& path, uint64_t size_bytes, const std::string& reason);
+  // False: it was listed already, or there is no room.
+  bool add(const std::string& path, uint64_t size_bytes, const std::string& reason);
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:

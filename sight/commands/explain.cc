@@ -71,6 +71,7 @@ RunFacts facts_of(const PublishedRuntime& runtime, const BufferFacts* buffer) {
   facts.is_degraded = m.gauges.degraded != 0;
   facts.policy = runtime.policy;
   if (!runtime.policy_now.empty()) facts.policy += ", which is " + runtime.policy_now + " now";
+  facts.left_files = runtime.left_files;
   facts.touched_bytes = touched_bytes(m);
   for (const RegionMetrics& region : m.regions) {
     facts.files.push_back({region.uri, region.fetches.to_text(region.page_bytes),
@@ -91,6 +92,7 @@ RunFacts facts_of_now(const RunFacts& whole, const Change& change) {
   facts.counters = change.counters;
   facts.latency = change.latency;
   facts.touched_bytes = 0;
+  facts.left_files.clear();
   for (RunFacts::File& file : facts.files) file.brought_in = file.read_bytes = 0;
   return facts;
 }

@@ -14,6 +14,7 @@
 #include "sight/commands/own_command.h"
 #include "sight/commands/shared_buffer.h"
 #include "sight/commands/verdict.h"
+#include "sight/commands/watch_json.h"
 
 namespace outcore::cli {
 namespace {
@@ -78,6 +79,8 @@ Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& 
   if (const BufferFacts* const buffer = buffer_of(runtime, buffers); buffer != nullptr)
     record["buffer"] = json_of(*buffer);
   record["files"] = files_of(runtime.metrics, all["regions"]);
+  record["left_to_kernel"] = Json::array();
+  for (const LeftFile& file : runtime.left_files) record["left_to_kernel"].push_back(json_of(file));
   return record;
 }
 

@@ -140,6 +140,18 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
   return head;
 }
 
+// What of its files is the kernel's, and why.
+std::vector<Line> left_lines(const ProcessView& process, const PageStyle& style) {
+  std::vector<Line> lines;
+  for (const RuntimeView& runtime : process.runtimes)
+    for (const LeftFile& file : runtime.now.left_files)
+      lines.push_back({{cut_end("left to the kernel: " + style.glyphs.shown(file.path) + ": " +
+                                    style.glyphs.shown(file.reason),
+                                style.width, style.glyphs),
+                        Look::kWarn}});
+  return lines;
+}
+
 }  // namespace
 
 Page list_page(const Watch& watch, const PageStyle& style) {
@@ -206,7 +218,11 @@ Page process_page(const ProcessView& process, const PageStyle& style, const RowK
       page.tail.push_back(
           {{"degraded: a write-back failed and has not succeeded since", Look::kBad}});
   }
-  if (rows.empty()) page.rows.push_back({{"It has mapped nothing just now.", Look::kDim}});
+  const std::vector<Line> left = left_lines(process, style);
+  if (rows.empty() && left.empty())
+    page.rows.push_back({{"It has mapped nothing just now.", Look::kDim}});
+  auto& place = rows.empty() ? page.rows : page.tail;
+  place.insert(place.end(), left.begin(), left.end());
   return page;
 }
 

@@ -182,6 +182,7 @@ RunFacts facts_of(const Json& record) {
   }
   std::stable_sort(facts.files.begin(), facts.files.end(),
                    [](const auto& a, const auto& b) { return a.brought_in > b.brought_in; });
+  facts.left_files = left_files_of(record["left_to_kernel"]);
   facts.place = place_sentence(record);
   facts.policy = policy_text(record);
   find_better_budget(record["miss_curve"], &facts);

@@ -42,7 +42,9 @@ Limit limit_of(const RunFacts& facts) {
 std::string headline_of(const RunFacts& facts, Limit limit) {
   const Counters& c = facts.counters;
   if (brought_in(c) == 0 && c.faults == 0)
-    return "Nothing had to be brought in: no page was touched that was not in memory.";
+    return facts.left_files.empty()
+               ? "Nothing had to be brought in: no page was touched that was not in memory."
+               : "Nothing went through Outcore: what was mapped is the kernel's.";
   if (waits(c) == 0)  // the record of an earlier version does not know how long calls waited
     return c.fills == 0 ? "No touch found its page absent: what was needed had come in ahead."
                         : "No touch found its page absent: calls brought in what was needed, and "
@@ -163,6 +165,20 @@ void tell_where(const RunFacts& facts, std::vector<std::string>* to) {
     to->push_back("Pages leave by the policy " + facts.policy + ".");
 }
 
+void tell_left_files(const RunFacts& facts, std::vector<std::string>* to) {
+  constexpr size_t kToldMax = 3;
+  constexpr std::string_view kHandedBack = "handed back: ";
+  for (size_t i = 0; i < std::min(facts.left_files.size(), kToldMax); ++i) {
+    const LeftFile& file = facts.left_files[i];
+    const bool was_taken = file.reason.starts_with(kHandedBack);
+    to->push_back(file.path + " (" + format_bytes(file.size_bytes) + ") was " +
+                  (was_taken ? "handed back to the kernel: " : "left to the kernel: ") +
+                  (was_taken ? file.reason.substr(kHandedBack.size()) : file.reason) + ".");
+  }
+  if (facts.left_files.size() > kToldMax)
+    to->push_back("So were " + std::to_string(facts.left_files.size() - kToldMax) + " others.");
+}
+
 base::PastRun past_run(const RunFacts& facts) {
   base::PastRun run;
   run.counters = facts.counters;
@@ -258,6 +274,13 @@ void tell_next(const RunFacts& facts, Verdict* verdict) {
   if (!change.option.empty()) verdict->next.push_back(facts.command.with(change));
 }
 
+// Names of files and places are data, which may have line ends and escapes in them.
+Verdict in_lines(Verdict verdict) {
+  for (std::vector<std::string>* const texts : {&verdict.sentences, &verdict.next})
+    for (std::string& text : *texts) text = one_line(std::move(text));
+  return verdict;
+}
+
 }  // namespace
 
 const char* name_of(Limit limit) {
@@ -275,8 +298,10 @@ Verdict verdict_of(const RunFacts& facts) {
   Verdict verdict;
   verdict.limit = limit_of(facts);
   verdict.headline = headline_of(facts, verdict.limit);
-  if (waits(facts.counters) == 0 && brought_in(facts.counters) == 0) return verdict;
   std::vector<std::string>* const to = &verdict.sentences;
+  const bool is_idle = waits(facts.counters) == 0 && brought_in(facts.counters) == 0;
+  if (is_idle) tell_left_files(facts, to);
+  if (is_idle) return in_lines(std::move(verdict));
   if (!facts.ended.empty())
     to->push_back("The program " + facts.ended +
                   ": what it had counted is here; the timeline, heat maps, places in the code and "
@@ -286,11 +311,9 @@ Verdict verdict_of(const RunFacts& facts) {
   tell_refaults(facts, to);
   tell_writes(facts, to);
   tell_where(facts, to);
+  tell_left_files(facts, to);
   tell_next(facts, &verdict);
-  // Names of files and places are data, which may have line ends and escapes in them.
-  for (std::vector<std::string>* const texts : {&verdict.sentences, &verdict.next})
-    for (std::string& text : *texts) text = one_line(std::move(text));
-  return verdict;
+  return in_lines(std::move(verdict));
 }
 
 Json json_of(const Verdict& verdict) {
@@ -322,6 +345,14 @@ Counters counters_of(const Json& json) {
   OUTCORE_COUNTERS(OUTCORE_READ)
 #undef OUTCORE_READ
   return counters;
+}
+
+std::vector<LeftFile> left_files_of(const Json& json) {
+  std::vector<LeftFile> files;
+  for (const Json& file : json)
+    files.push_back(
+        {file.value("path", ""), file.value("reason", ""), file.value("size_bytes", uint64_t{0})});
+  return files;
 }
 
 LatencyHistogram latency_of(const Json& json) {

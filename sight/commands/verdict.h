@@ -8,6 +8,7 @@
 
 #include "cli/json.h"
 #include "outcore/metrics.h"
+#include "outcore/sight.h"
 #include "sight/commands/own_command.h"
 
 namespace outcore::cli {
@@ -31,7 +32,8 @@ struct RunFacts {
   // Other processes have its pages, too: the buffer's name, whose limit is the budget then.
   std::string buffer;
   bool is_running = false;
-  std::vector<File> files;  // the one with the most pages brought in first
+  std::vector<File> files;           // the one with the most pages brought in first
+  std::vector<LeftFile> left_files;  // whose mappings are the kernel's
   std::string policy,
       place;  // where the code misses most: "81 % of them at f (f.c:12)"; empty: unknown
   // What a larger budget would save of what was brought in: 0 … 1; 0 bytes: not known.
@@ -55,6 +57,7 @@ Counters counters_of(const Json& json);
 LatencyHistogram latency_of(const Json& json);
 // By which policy pages left in a record's run; of `auto`, which one that was.
 std::string policy_text(const Json& record);
+std::vector<LeftFile> left_files_of(const Json& json);
 // Pages brought in, and those of them that had not been in memory before.
 uint64_t brought_in(const Counters& counters);
 uint64_t brought_in_first(const Counters& counters);

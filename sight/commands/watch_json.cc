@@ -41,14 +41,16 @@ Json json_of(const Amplification& amplification) {
 
 Json json_of(const RuntimeView& runtime) {
   const Gauges& gauges = runtime.now.metrics.gauges;
-  Json stores = Json::array();
+  Json stores = Json::array(), left = Json::array();
   for (const StoreView& store : runtime.stores) stores.push_back(json_of(store));
+  for (const LeftFile& file : runtime.now.left_files) left.push_back(cli::json_of(file));
   return {{"version", runtime.now.version},
           {"started_ns", runtime.now.started_ns},
           {"policy", runtime.now.policy},
           {"policy_now", runtime.now.policy_now},
           {"budget_source", runtime.now.budget_source},
           {"shared_buffer", runtime.now.shared_buffer},
+          {"left_to_kernel", left},
           {"budget_bytes", gauges.budget_bytes},
           {"used_bytes", gauges.used_bytes},
           {"used_bytes_max", gauges.used_bytes_max},
@@ -58,6 +60,10 @@ Json json_of(const RuntimeView& runtime) {
 }
 
 }  // namespace
+
+Json json_of(const LeftFile& file) {
+  return {{"path", file.path}, {"size_bytes", file.size_bytes}, {"reason", file.reason}};
+}
 
 Json json_of(const StoreView& store) {
   Amplification amplification;

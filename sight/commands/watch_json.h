@@ -6,6 +6,7 @@
 
 namespace outcore::cli {
 
+Json json_of(const LeftFile& file);
 Json json_of(const StoreView& store);
 Json json_of(const ProcessView& process);
 Json json_of(const BufferView& buffer);

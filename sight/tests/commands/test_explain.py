@@ -62,6 +62,26 @@ class Explain(programs.SightTest):
             self.assertIn("run --min-size 4k --budget ", next_)
             self.assertIn("-- " + str(self.shared / "scan"), next_)
 
+    def test_a_file_that_stays_with_the_kernel_is_named_with_the_reason(self):
+        data = self.folder / "data"
+        shutil.copy(self.shared / "data", data)
+        with open(data, "r+b"):
+            program = self.start_scan(file=data)
+            reason = rf"left to the kernel: .*\({os.getpid()}\) has it open for writing"
+            self.assertRegex(self.explain(program.pid), reason)
+            words = ("top", "--once", "--interval", "50ms", "--pid", program.pid)
+            self.assertRegex(self.run_outcore(*words).stdout.decode(), reason)
+            seen = json.loads(self.run_outcore(*words, "--json").stdout)
+        left, = seen["processes"][0]["runtimes"][0]["left_to_kernel"]
+        self.assertEqual(left["path"], str(data))
+
+    def test_a_file_that_was_handed_back_is_named_with_the_reason(self):
+        data = self.folder / "data"
+        shutil.copy(self.shared / "data", data)
+        program = self.start_scan(file=data)
+        with open(data, "r+b"):
+            self.assertRegex(self.explain(program.pid), "data .* was handed back to the kernel: ")
+
     def test_a_stopped_program_is_explained_as_well(self):
         program = self.start_scan()
         os.kill(program.pid, 19)

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import termios
@@ -129,6 +130,19 @@ class Report(programs.SightTest):
         self.assertTrue(site["file"].endswith("scan.c"), site)
         self.assertEqual(site["line"], programs.LINE + 1)
         self.assertGreater(site["share"], 0.8)
+
+    def test_a_file_that_stays_with_the_kernel_is_named_with_the_reason(self):
+        data = self.folder / "data"
+        shutil.copy(self.shared / "data", data)
+        with open(data, "r+b"):
+            done = self.scan("--report", self.folder / "run.json", file=data)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = self.run_outcore("report", self.folder / "run.json", "--text").stdout.decode()
+        self.assertIn("Nothing went through Outcore", said)
+        self.assertRegex(said, rf"data \(8 MiB\) was left to the kernel: .* \({os.getpid()}\) has "
+                               "it open for writing: name it by --map")
+        left, = runs_in(self.page_of(self.folder / "run.json"))[0]["left_to_kernel"]
+        self.assertEqual((left["path"], left["size_bytes"]), (str(data), 8 << 20))
 
     def next_of(self, **changes):
         """What the report of a record says to try next."""
