@@ -60,16 +60,22 @@ void FileTask::run() {
               (reply.kind == Reply::Kind::kNone ? "the program has not taken it" : reply.why),
           true);
     at = std::min(size_bytes_, at + kPieceBytes);
-    const std::string here = format_bytes(reply.answer.value("resident", uint64_t{0}) *
-                                          reply.answer.value("page_bytes", uint64_t{0})) +
-                             " in memory";
-    if (is_last)
-      tell((verb_ == "warm" ? "warmed " : "evicted ") + path_ + ": " + here, true);
-    else
+    if (!is_last)
       tell(what + path_ + ": " + format_bytes(at) + " of " + format_bytes(size_bytes_) +
-               " gone through, " + here,
+               " gone through",
            false);
   }
+  if (!is_stopped_) tell((verb_ == "warm" ? "warmed " : "evicted ") + path_ + in_memory(), true);
+}
+
+// Of the whole file: what a piece's answer has is the piece's alone.
+std::string FileTask::in_memory() const {
+  const Reply reply = ask({program_}, {.verb = "residency", .path = path_}).front();
+  if (reply.kind != Reply::Kind::kTaken) return "";
+  return ": " +
+         format_bytes(reply.answer.value("resident", uint64_t{0}) *
+                      reply.answer.value("page_bytes", uint64_t{0})) +
+         " in memory";
 }
 
 }  // namespace outcore::cli

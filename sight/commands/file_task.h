@@ -33,6 +33,7 @@ class FileTask {
 
  private:
   void run();
+  std::string in_memory() const;  // ": 1.5 GiB in memory"; empty: it does not answer
   void tell(const std::string& text, bool is_last);
 
   const std::string verb_, path_;

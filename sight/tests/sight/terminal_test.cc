@@ -78,6 +78,19 @@ press r; on 'budget of its own'; press q; on COMMAND; press q; closed 0)");
   EXPECT_EQ(outcome.out, "");
 }
 
+TEST_F(TopTerminal, WhatIsInMemoryIsOfTheWholeFileNotOfItsLastPiece) {
+  std::ofstream(path("big.bin")) << std::string(20 << 20, 'x');
+  const Outcome outcome = beside(R"(. ./tools.sh
+open_top 200 24 screen --pid $P --interval 100ms
+on 'python3 hol'; press Enter; on 'HERE/SIZE'
+press e; on 'y/n'; press y; on 'big.bin: 0 B in memory'
+press w; on 'y/n'; press y; on 'big.bin: 20 MiB in memory'
+press q; on COMMAND; press q; closed 0
+T kill-server 2> /dev/null)",
+                                 "64M", "big.bin");
+  EXPECT_EQ(outcome.out, "");
+}
+
 TEST_F(TopTerminal, IsGivenBackAfterSignals) {
   for (const char* signal : {"INT", "TERM", "HUP", "QUIT", "ABRT", "USR1"}) {
     const Outcome outcome =
