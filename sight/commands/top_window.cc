@@ -308,9 +308,7 @@ void TopWindow::ask_limit() {
     asking_ = Asking::kLimit;
     return;
   }
-  message_ = "process " + std::to_string(process->pid) +
-             " has a budget of its own, which it alone can change; `outcore run --buffer NAME` "
-             "makes one that can be resized";
+  message_ = "it has a budget of its own: start it by `outcore run --buffer NAME` to resize it";
 }
 
 void TopWindow::set_limit() {

@@ -91,6 +91,13 @@ T kill-server 2> /dev/null)",
   EXPECT_EQ(outcome.out, "");
 }
 
+TEST_F(TopTerminal, TheRemedyIsReadOnAScreenOfEightyColumns) {
+  const Outcome outcome = show(R"(open_top 80 24 screen --pid $P --interval 100ms
+on 'python3 hol'; press r; on 'outcore run --buffer NAME` to resize it'
+press q; closed 0)");
+  EXPECT_EQ(outcome.out, "");
+}
+
 TEST_F(TopTerminal, IsGivenBackAfterSignals) {
   for (const char* signal : {"INT", "TERM", "HUP", "QUIT", "ABRT", "USR1"}) {
     const Outcome outcome =
