@@ -190,6 +190,7 @@ TEST_F(RunBuffer, WrongWordsAreToldInOneLine) {
                 {"buffers resize x", "size", 2},
                 {"buffers resize x 1M", "the least is 4 MiB", 2},
                 {"buffers resize x 64M", "nobody is in it", 1},
+                {"buffers resize x 9999T", "of memory: name less", 2},
                 {"buffers end x", "nobody is in it", 1},
                 {"buffers end a/b", "a name has letters", 2},
                 {"serve", "name is required", 2},

@@ -8,6 +8,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/buffers.h"
+#include "sight/commands/buffer_limit.h"
 
 namespace outcore::cli {
 namespace {
@@ -74,7 +75,7 @@ int list(const Words& words) {
 }
 
 int resize(const Words& words) {
-  const Status done = resize_buffer(words.name, words.size_bytes);
+  const Status done = set_buffer_limit(words.name, words.size_bytes);
   return done.ok() ? 0 : report(Error{done.code(), done.message()});
 }
 

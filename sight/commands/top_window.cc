@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/text.h"
+#include "sight/commands/buffer_limit.h"
 #include "sight/commands/columns.h"
 
 namespace outcore::cli {
@@ -317,7 +318,7 @@ void TopWindow::set_limit() {
     message_ = bytes.message();
     return;
   }
-  const Status done = resize_buffer(buffer_, bytes.value());
+  const Status done = set_buffer_limit(buffer_, bytes.value());
   message_ = done.ok() ? "buffer " + buffer_ + " may have " + format_bytes(bytes.value()) + " now"
                        : one_line(done.message());
 }
