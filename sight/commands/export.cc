@@ -275,15 +275,16 @@ int run(const Words& words) {
     if (const auto seen = look_at(wanted.value()); !seen) return report(seen.error());
     filter = [wanted = wanted.value()](pid_t process) { return process == wanted; };
   }
+  const MetricsFormat format =
+      words.format == "openmetrics" ? MetricsFormat::kOpenMetrics : MetricsFormat::kPrometheus;
   if (!words.where) {
-    const std::string text =
-        metrics_text(filter, words.format == "openmetrics" ? MetricsFormat::kOpenMetrics
-                                                           : MetricsFormat::kPrometheus);
+    const std::string text = metrics_text(filter, format);
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) note_failed_output();
     return 0;
   }
   catch_interrupts();
-  Result<std::unique_ptr<MetricsExport>> started = MetricsExport::start(*words.where, filter);
+  Result<std::unique_ptr<MetricsExport>> started =
+      MetricsExport::start(*words.where, filter, format);
   if (!started) return report(started.error());
   std::fprintf(stderr, "outcore: metrics at %s\n", started.value()->place().c_str());
   while (!is_interrupted()) {
@@ -313,9 +314,14 @@ std::string metrics_text(const ProcessFilter& filter, MetricsFormat format) {
 }
 
 Result<std::unique_ptr<MetricsExport>> MetricsExport::start(const std::string& where,
-                                                            ProcessFilter filter) {
+                                                            ProcessFilter filter,
+                                                            MetricsFormat format) {
   std::unique_ptr<MetricsExport> made(new MetricsExport);
   if (const std::string address = address_in(where); !address.empty()) {
+    if (format == MetricsFormat::kOpenMetrics)
+      return Error{EINVAL, "serve metrics at " + address +
+                               ": over HTTP they have Prometheus' form alone: leave out --format, "
+                               "or name a file"};
     try {
       made->server_ = std::make_unique<Server>(address, std::move(filter));
       made->place_ = "http://" + address.substr(0, address.rfind(':')) + ":" +
@@ -335,13 +341,14 @@ Result<std::unique_ptr<MetricsExport>> MetricsExport::start(const std::string& w
                              "./metrics.prom"};
   made->place_ = where;
   made->filter_ = std::move(filter);
+  made->format_ = format;
   if (Status s = made->refresh(); !s) return Error{s.code(), s.message()};
   return made;
 }
 
 Status MetricsExport::refresh() {
   if (server_ != nullptr) return {};
-  return write_whole(place_, metrics_text(filter_, MetricsFormat::kPrometheus), "metrics");
+  return write_whole(place_, metrics_text(filter_, format_), "metrics");
 }
 
 // A disk that is full now may not be so later.
@@ -360,7 +367,8 @@ void add_export(CommandSyntax& outcore) {
       .type("[ADDRESS:]PORT|FILE")
       .option("--interval", words->interval_s, "seconds between two writes of the file (5)")
       .type("SECONDS")
-      .option("--format", words->format, "of what is printed: prometheus or openmetrics")
+      .option("--format", words->format,
+              "of what is printed or written to a file: prometheus or openmetrics")
       .one_of({"prometheus", "openmetrics"})
       .option("--pid", words->process,
               "of this process alone, by number or name (of all of this user)")

@@ -25,9 +25,11 @@ std::string metrics_text(const ProcessFilter& filter, MetricsFormat format);
 // textfile collector wants it).
 class MetricsExport {
  public:
-  // Errors: EINVAL (neither a port nor a path), those of the port or the file.
-  static Result<std::unique_ptr<MetricsExport>> start(const std::string& where,
-                                                      ProcessFilter filter);
+  // Errors: EINVAL (neither a port nor a path; or OpenMetrics over HTTP, which is Prometheus' form
+  // alone), those of the port or the file.
+  static Result<std::unique_ptr<MetricsExport>> start(
+      const std::string& where, ProcessFilter filter,
+      MetricsFormat format = MetricsFormat::kPrometheus);
   ~MetricsExport();
   MetricsExport(const MetricsExport&) = delete;
   MetricsExport& operator=(const MetricsExport&) = delete;
@@ -45,6 +47,7 @@ class MetricsExport {
   MetricsExport() = default;
   std::string place_;
   ProcessFilter filter_;
+  MetricsFormat format_ = MetricsFormat::kPrometheus;
   bool has_failed_ = false;         // the last time, and it was told
   std::unique_ptr<Server> server_;  // nullptr: a path
 };

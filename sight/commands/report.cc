@@ -237,6 +237,8 @@ void print_text(const std::vector<Json>& records) {
 }
 
 int run(const Words& words) {
+  if (words.is_json && words.is_text)
+    return report(Error{EINVAL, "--text prints the verdict and --json the records: give one"});
   std::string output = words.output;
   if (output.empty()) {
     output = words.records;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,27 @@ int wait_for_reader(int file) {
   return ready > 0 || errno == EINTR ? 0 : errno;
 }
 
+// A file that is larger than the process may write (ulimit -f) is an error, not the end.
+class LargeFiles {
+ public:
+  LargeFiles() {
+    struct sigaction ignored {};
+    ignored.sa_handler = SIG_IGN;
+    ::sigaction(SIGXFSZ, &ignored, &before_);
+  }
+  ~LargeFiles() { ::sigaction(SIGXFSZ, &before_, nullptr); }
+  LargeFiles(const LargeFiles&) = delete;
+  LargeFiles& operator=(const LargeFiles&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+const char* remedy_for(int error) {
+  return error == EFBIG ? "raise the limit of the size of files (ulimit -f)"
+                        : "name a file in a folder that you may write to, with room for it";
+}
+
 }  // namespace
 
 Status write_whole(const std::string& path, const std::string& text, const std::string& what) {
@@ -36,6 +58,7 @@ Status write_whole(const std::string& path, const std::string& text, const std::
   const int file = is_special ? ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
                               : ::mkostemp(fresh.data(), O_CLOEXEC);
   int error = file < 0 ? errno : 0;
+  const LargeFiles large;
   for (size_t at = 0; error == 0 && at < text.size();) {
     const ssize_t n = ::write(file, text.data() + at, text.size() - at);
     if (n > 0) at += static_cast<size_t>(n);
@@ -53,8 +76,7 @@ Status write_whole(const std::string& path, const std::string& text, const std::
   if (file >= 0) ::close(file);
   if (error == 0) return {};
   if (file >= 0 && !is_special) static_cast<void>(::unlink(fresh.c_str()));
-  return failure(error, "write " + what + " to " + path,
-                 "name a file in a folder that you may write to, with room for it");
+  return failure(error, "write " + what + " to " + path, remedy_for(error));
 }
 
 }  // namespace outcore::cli

@@ -138,7 +138,9 @@ class Export(programs.SightTest, Format):
         for words, status in ((["--pid", os.getpid()], 1), (["--pid", "0"], 2),
                               (["--pid", "x"], 1), (["--metrics", "127.0.0.1:x"], 2),
                               (["--metrics", "a.b:99999"], 2),
-                              (["--format", "xml"], 2), (["--metrics", "99999"], 2),
+                              (["--format", "xml"], 2),
+                              (["--format", "openmetrics", "--metrics", "0"], 2),
+                              (["--metrics", "99999"], 2),
                               (["--metrics", ""], 2), (["--metrics", "here"], 2),
                               (["--metrics", "missing/x.prom"], 1), (["--metrics", "./"], 1),
                               (["--metrics", "/dev/null/x.prom"], 1),
@@ -171,6 +173,10 @@ class Server(programs.SightTest, Format):
                 server.kill()
                 server.wait()
         server.stderr.close()
+
+    def test_a_file_has_the_form_that_was_asked_for(self):
+        _, place = self.serve("--format", "openmetrics", place="x.prom")
+        self.assertTrue((self.folder / place).read_text().endswith("# EOF\n"))
 
     def get(self, url):
         with urllib.request.urlopen(url, timeout=programs.WAIT_S) as answer:

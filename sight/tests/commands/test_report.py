@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -307,6 +308,17 @@ class Report(programs.SightTest):
             done = self.run_outcore("report", path, "-o", place, status=1)
             self.assertIn(str(place), done.stderr.decode())
         self.assertEqual(sorted(os.listdir(self.folder)), ["run.json"])
+
+    def test_a_page_that_is_too_large_for_the_limit_is_told_and_leaves_nothing(self):
+        path = self.write(record())
+        done = self.run_outcore(
+            "report", path, status=1,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+        self.assertIn("ulimit -f", done.stderr.decode())
+        self.assertEqual(os.listdir(self.folder), ["run.json"])
+
+    def test_text_and_json_are_not_both_printed(self):
+        self.run_outcore("report", self.write(record()), "--text", "--json", status=2)
 
     def test_a_page_is_not_written_over_its_record(self):
         path = self.write(record())
