@@ -18,6 +18,8 @@
 #include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "outcore/sight.h"
+#include "sight/commands/process_facts.h"
 #include "sight/commands/running_program.h"
 
 namespace outcore::cli {
@@ -151,14 +153,35 @@ void print_json(const Words& words, const File& file, const std::vector<Holder>&
   show_json(all, 2);
 }
 
+// Programs of `outcore run` whose mapping of it is the kernel's all the same, and why.
+std::string programs_that_left(const File& file) {
+  constexpr size_t kToldMax = 3;
+  std::string text;
+  size_t told = 0;
+  for (const pid_t process : list_published()) {
+    const auto runtimes = look_at(process);
+    if (!runtimes) continue;
+    for (const PublishedRuntime& runtime : runtimes.value())
+      for (const LeftFile& left : runtime.left_files) {
+        if (left.path != file.path || ++told > kToldMax) continue;
+        text += (text.empty() ? "" : "; ") + facts_of(process).name + " (pid " +
+                std::to_string(process) + ") has left it to the kernel: " + one_line(left.reason);
+      }
+  }
+  return text;
+}
+
 Error tell_no_holder(const File& file) {
   const auto cached = cached_bytes(file);
   const std::string kernel = cached ? "the kernel's page cache holds " + format_bytes(*cached) +
                                           " of " + format_bytes(file.size_bytes) + " (" +
                                           format("%.1f%%", percent(*cached, file.size_bytes)) + ")"
                                     : "what the kernel's page cache holds may not be read";
-  return Error{ENOENT, "no running program has taken " + file.path + "; " + kernel +
-                           "; start the program by outcore run --map '" + file.path + "'"};
+  const std::string left = programs_that_left(file);
+  return Error{ENOENT, "no running program has taken " + file.path + "; " + kernel + "; " +
+                           (left.empty() ? "start the program by outcore run --map '" +
+                                               file.path + "'"
+                                         : left)};
 }
 
 // -- Asking --

@@ -81,6 +81,10 @@ class Explain(programs.SightTest):
         program = self.start_scan(file=data)
         with open(data, "r+b"):
             self.assertRegex(self.explain(program.pid), "data .* was handed back to the kernel: ")
+        for verb in ("residency", "warm"):
+            said = self.run_outcore(verb, data, status=1).stderr.decode()
+            self.assertIn(f"(pid {program.pid}) has left it to the kernel: handed back: ", said)
+            self.assertNotIn("start the program", said)
 
     def test_a_stopped_program_is_explained_as_well(self):
         program = self.start_scan()
