@@ -38,7 +38,7 @@ def texts_of_the_sources():
     """All sources in one text, their literals joined as the compiler joins them."""
     kept = []
     for path in sources.list_files(ROOT):
-        is_ours = path.parts[0] in ROOMS and path.suffix in {".cc", ".h", ".py"}
+        is_ours = path.parts[0] in ROOMS and path.suffix in {".cc", ".h", ".py", ".html"}
         if is_ours and "tests" not in path.parts:
             kept.append(re.sub(r'"\s*\n\s*f?"', "", sources.read(ROOT, path)))
     return "\n".join(kept)
