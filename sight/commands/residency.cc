@@ -178,10 +178,10 @@ Error tell_no_holder(const File& file) {
                                           format("%.1f%%", percent(*cached, file.size_bytes)) + ")"
                                     : "what the kernel's page cache holds may not be read";
   const std::string left = programs_that_left(file);
-  return Error{ENOENT, "no running program has taken " + file.path + "; " + kernel + "; " +
-                           (left.empty() ? "start the program by outcore run --map '" +
-                                               file.path + "'"
-                                         : left)};
+  return Error{
+      ENOENT,
+      "no running program has taken " + file.path + "; " + kernel + "; " +
+          (left.empty() ? "start the program by outcore run --map '" + file.path + "'" : left)};
 }
 
 // -- Asking --

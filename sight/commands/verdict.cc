@@ -21,6 +21,16 @@ std::string percent(double share) {
   return format(share > 0 && share < 0.095 ? "%.1f %%" : "%.0f %%", share * 100);
 }
 std::string duration(uint64_t ns) { return format_seconds(seconds(ns)); }
+// Of a bucket that is twice as wide as the one before: two figures say all that it does.
+std::string edge(uint64_t ns) {
+  uint64_t unit = 1;
+  while (ns / unit >= 100) unit *= 10;
+  double shown = static_cast<double>((ns + unit / 2) / unit * unit) * 1e-3;
+  const char* name = "us";
+  for (const char* const larger : {"ms", "s"})
+    if (shown >= 1000) shown /= 1000, name = larger;
+  return format("%.3g %s", shown, name);
+}
 
 // What a wait took on average of the time that was not spent waiting for room.
 double mean_wait_ns(const Counters& c) {
@@ -86,8 +96,8 @@ void tell_faults(const RunFacts& facts, std::vector<std::string>* to) {
                                ? calls + " times a call waited for a page that was not in memory"
                                : touches + ", and " + calls + " times a call waited for one";
   to->push_back(what + ", " + format_count(rate) + " a second; half of them waited less than " +
-                duration(facts.latency.percentile_ns(0.5)) + ", one in a hundred more than " +
-                duration(facts.latency.percentile_ns(0.99)) + ".");
+                edge(facts.latency.percentile_ns(0.5)) + ", one in a hundred more than " +
+                edge(facts.latency.percentile_ns(0.99)) + ".");
 }
 
 void tell_reads(const RunFacts& facts, std::vector<std::string>* to) {
@@ -152,8 +162,12 @@ void tell_where(const RunFacts& facts, std::vector<std::string>* to) {
                   " of the pages came in ahead of a touch, or along with one.");
   if (!facts.files.empty() && facts.files.front().brought_in != 0) {
     const RunFacts::File& file = facts.files.front();
-    std::string text = percent(share(file.brought_in, brought_in(c))) + " of them are of " +
-                       file.uri + " (" + format_bytes(file.size_bytes) + ")";
+    const double part = share(file.brought_in, brought_in(c));
+    std::string text = (part > 0.995 ? "All" : percent(part)) +
+                       " of the pages that came in are of " + file.uri + " (" +
+                       format_bytes(file.size_bytes) + ")";
+    if (facts.files.size() > 1 && part <= 0.995)
+      text += ", more than of any other of " + std::to_string(facts.files.size()) + " files";
     if (!file.fetches.empty()) text += ", fetched by " + file.fetches;
     to->push_back(text + ".");
   }

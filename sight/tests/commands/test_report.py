@@ -145,6 +145,24 @@ class Report(programs.SightTest):
         left, = runs_in(self.page_of(self.folder / "run.json"))[0]["left_to_kernel"]
         self.assertEqual((left["path"], left["size_bytes"]), (str(data), 8 << 20))
 
+    def test_edges_of_buckets_have_two_figures(self):
+        for bucket, edge in ((8, "0.51 us"), (15, "66 us"), (18, "520 us"), (19, "1 ms"),
+                             (27, "270 ms"), (31, "4.3 s")):
+            latency = {"buckets": [0] * bucket + [1000]}
+            said = self.run_outcore("report", self.write(record(latency=latency)), "--text").stdout
+            self.assertIn(f"half of them waited less than {edge}, one", said.decode())
+
+    def test_the_file_with_the_most_pages_is_told_of_all_or_of_how_many(self):
+        one = record()["files"][0]
+        other = dict(one, uri="/other", counters=dict(one["counters"], fills=100))
+        for files, sentence in (
+                ([one], "All of the pages that came in are of /data (8 MiB)."),
+                ([dict(one, counters=dict(one["counters"], fills=800)), other],
+                 "89 % of the pages that came in are of /data (8 MiB), more than of any other of "
+                 "2 files.")):
+            said = self.run_outcore("report", self.write(record(files=files)), "--text").stdout
+            self.assertIn(sentence, said.decode())
+
     def next_of(self, **changes):
         """What the report of a record says to try next."""
         said = self.run_outcore("report", self.write(record(**changes)), "--text").stdout.decode()
