@@ -273,19 +273,24 @@ Result<PublishedRuntime> look_at_kept(int descriptor) {
   return runtime_of(copy, copy.layout->process.load());
 }
 
-std::vector<pid_t> list_published() {
+std::vector<pid_t> list_published(std::vector<OtherLibrary>* others) {
   std::vector<pid_t> all;
   static_cast<void>(for_each_name("/proc", [&](const char* name) {
     pid_t process = 0;
     const char* const end = name + std::char_traits<char>::length(name);
     if (std::from_chars(name, end, process).ptr != end) return true;
     bool is_any = false;
+    std::string other_version;
     const pid_t inside = number_inside(process);
     static_cast<void>(for_each_sheet(process, inside, [&](const Copy& copy) {
       is_any = copy.error == 0 && copy.kind == Kind::kOurs;
+      if (copy.error == 0 && copy.kind == Kind::kOther)
+        other_version = printable(copy.layout->version.get());
       return !is_any;
     }));
     if (is_any) all.push_back(process);
+    if (!is_any && others != nullptr && !other_version.empty())
+      others->push_back({process, other_version});
     return true;
   }));
   std::sort(all.begin(), all.end());

@@ -38,10 +38,16 @@ struct PublishedRuntime {
   Metrics metrics;
 };
 
+// A process whose library has other counters, so that nothing of them can be read.
+struct OtherLibrary {
+  pid_t process = 0;
+  std::string version;
+};
+
 // Processes with a runtime that this process may look at, in order of their numbers. Processes that
-// end meanwhile are left out, as are those of other users and those with another version of the
-// layout (look_at() says so).
-std::vector<pid_t> list_published();
+// end meanwhile are left out, as are those of other users. Those with another version of the layout
+// come to `others`, if it is not nullptr.
+std::vector<pid_t> list_published(std::vector<OtherLibrary>* others = nullptr);
 
 // The runtimes of a process, the oldest first. Errors: ESRCH (no such process), EACCES (another
 // user's, or not dumpable), ENOENT (it has no runtime), EPROTO (its library has another version,

@@ -44,6 +44,24 @@ bool is_wanted(const std::string& text, const PageStyle& style) {
   return style.filter.empty() || text.find(style.filter) != std::string::npos;
 }
 
+Line no_hit_line(const char* what, const PageStyle& style) {
+  return {{"No " + std::string(what) + " has '" + style.glyphs.shown(style.filter) +
+               "': Esc shows all.",
+           Look::kDim}};
+}
+
+// Programs that cannot be looked at, as their library is another.
+std::vector<Line> other_lines(const Watch& watch, const PageStyle& style) {
+  std::vector<Line> lines;
+  for (const OtherLibrary& other : watch.others())
+    lines.push_back({{fit("process " + std::to_string(other.process) + " has outcore " +
+                              style.glyphs.shown(other.version) +
+                              " with other counters: look at it by its own command",
+                          style.width, style.glyphs),
+                      Look::kWarn}});
+  return lines;
+}
+
 Line buffer_line(const BufferView& buffer, const PageStyle& style) {
   const double share = share_of(buffer.now.used_bytes, buffer.now.limit_bytes);
   const bool is_wide = style.width >= 100;
@@ -161,6 +179,8 @@ Page list_page(const Watch& watch, const PageStyle& style) {
     title += ", " + counted(watch.buffers().size(), "buffer", "buffers");
   if (!style.filter.empty()) title += ", with '" + style.glyphs.shown(style.filter) + "'";
   page.head.push_back(between(title, state_text(style), style));
+  const std::vector<Line> others = other_lines(watch, style);
+  page.head.insert(page.head.end(), others.begin(), others.end());
   if (watch.processes().empty()) {
     page.head.push_back({});
     page.head.push_back({{"No process with a runtime of Outcore is running that you may see."}});
@@ -170,7 +190,10 @@ Page list_page(const Watch& watch, const PageStyle& style) {
   page.head.push_back(sum_line(watch));
   for (const BufferView& buffer : watch.buffers()) page.head.push_back(buffer_line(buffer, style));
   page.head.push_back({});
-  const Table<ProcessView> table(process_columns(), style.width, style.glyphs);
+  std::vector<Column<ProcessView>> columns = process_columns();
+  if (!style.has_history)
+    std::erase_if(columns, [](const auto& column) { return column.key == std::string("history"); });
+  const Table<ProcessView> table(columns, style.width, style.glyphs);
   page.head.push_back(table.header(style.sort));
   page.next_sort = table.next_key(style.sort);
   std::vector<const ProcessView*> rows;
@@ -183,6 +206,7 @@ Page list_page(const Watch& watch, const PageStyle& style) {
     page.rows.push_back(table.row(*process));
     page.keys.push_back({process->pid, {}, 0});
   }
+  if (rows.empty()) page.rows.push_back(no_hit_line("process", style));
   return page;
 }
 
@@ -219,7 +243,9 @@ Page process_page(const ProcessView& process, const PageStyle& style, const RowK
           {{"degraded: a write-back failed and has not succeeded since", Look::kBad}});
   }
   const std::vector<Line> left = left_lines(process, style);
-  if (rows.empty() && left.empty())
+  if (rows.empty() && !style.filter.empty())
+    page.rows.push_back(no_hit_line("file", style));
+  else if (rows.empty() && left.empty())
     page.rows.push_back({{"It has mapped nothing just now.", Look::kDim}});
   auto& place = rows.empty() ? page.rows : page.tail;
   place.insert(place.end(), left.begin(), left.end());

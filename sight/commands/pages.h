@@ -35,6 +35,7 @@ struct PageStyle {
   std::string filter;  // of commands or files; empty: all
   std::chrono::milliseconds interval{1000};
   bool is_paused = false;
+  bool has_history = true;  // one look has none to show
 };
 
 Page list_page(const Watch& watch, const PageStyle& style);

@@ -43,11 +43,18 @@ void print_json(const Watch& watch) {
   Json processes = Json::array(), buffers = Json::array();
   for (const ProcessView& process : watch.processes()) processes.push_back(json_of(process));
   for (const BufferView& buffer : watch.buffers()) buffers.push_back(json_of(buffer));
-  show_json({{"seconds", watch.seconds()}, {"processes", processes}, {"buffers", buffers}});
+  Json others = Json::array();
+  for (const OtherLibrary& other : watch.others())
+    others.push_back({{"pid", static_cast<int64_t>(other.process)}, {"version", other.version}});
+  show_json({{"seconds", watch.seconds()},
+             {"processes", processes},
+             {"buffers", buffers},
+             {"of_other_versions", others}});
 }
 
 void print_text(const Watch& watch, PageStyle style, bool has_files) {
   winsize size{};
+  style.has_history = false;
   const bool is_terminal = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0;
   style.width = is_terminal ? size.ws_col : kWidthOfFiles;
   Page page = list_page(watch, style);

@@ -22,7 +22,8 @@ uint64_t rise(uint64_t now, uint64_t before) { return now > before ? now - befor
 Status Watch::look() {
   Sample sample;
   Status refused;
-  for (const pid_t pid : only_.empty() ? list_published() : only_) {
+  std::vector<OtherLibrary> others;
+  for (const pid_t pid : only_.empty() ? list_published(&others) : only_) {
     Result<std::vector<PublishedRuntime>> runtimes = look_at(pid);
     if (!runtimes) {  // it has ended; or it was never to be seen
       if (refused.ok()) refused = runtimes.error();
@@ -39,6 +40,7 @@ Status Watch::look() {
     if (Result<std::vector<BufferFacts>> buffers = list_buffers()) sample.buffers = *buffers;
   sample.since_boot_ns = now_ns<std::chrono::steady_clock>();
   sample.since_1970_ns = now_ns<std::chrono::system_clock>();
+  others_ = std::move(others);
   take(sample);
   if (!only_.empty() && processes_.empty()) return refused;
   return {};

@@ -84,6 +84,8 @@ class Watch {
   double seconds() const { return seconds_; }  // since the look before; 0: there was none
   const std::vector<ProcessView>& processes() const { return processes_; }
   const std::vector<BufferView>& buffers() const { return buffers_; }
+  // Processes that cannot be looked at, as their library is another.
+  const std::vector<OtherLibrary>& others() const { return others_; }
   const ProcessView* find(pid_t pid) const;
 
  private:
@@ -115,6 +117,7 @@ class Watch {
   std::map<pid_t, SeenProcess> seen_;
   std::vector<ProcessView> processes_;
   std::vector<BufferView> buffers_;
+  std::vector<OtherLibrary> others_;
 };
 
 }  // namespace outcore::cli

@@ -71,6 +71,7 @@ class Explain(programs.SightTest):
             self.assertRegex(self.explain(program.pid), reason)
             words = ("top", "--once", "--interval", "50ms", "--pid", program.pid)
             self.assertRegex(self.run_outcore(*words).stdout.decode(), reason)
+            self.assertNotIn("STALLED", self.run_outcore(*words[:4]).stdout.decode())
             seen = json.loads(self.run_outcore(*words, "--json").stdout)
         left, = seen["processes"][0]["runtimes"][0]["left_to_kernel"]
         self.assertEqual(left["path"], str(data))

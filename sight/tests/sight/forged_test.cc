@@ -58,6 +58,9 @@ TEST_F(Forged, EmptyShortAndOfAnotherMagicAreNone) {
 TEST_F(Forged, AnotherFormatIsToldWithItsVersion) {
   make(sheet_of(published::format_of_this_library() + 1));
   expect_refused("9.9.9");
+  const Outcome top = run("top --once --interval 50ms");
+  EXPECT_TRUE(has(top.out, "process " + own_number() + " has outcore 9.9.9")) << top.out;
+  EXPECT_FALSE(has(top.out, "\x1b")) << top.out;
 }
 
 TEST_F(Forged, NumbersThatCannotBeAreShownAsTheyAre) {

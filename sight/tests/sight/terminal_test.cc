@@ -51,7 +51,8 @@ press s; press S; on 'USED/BUDGET'
 press Enter; on 'HERE/SIZE'; on 'policy'; on 'data.bin'
 press Enter; on 'WAITS THAT TOOK'; on 'prefetch_fills'; press End; on 'refaults '; press Escape
 on 'HERE/SIZE'; press h; on 'any key goes back'; press x; on 'HERE/SIZE'
-press q; on COMMAND; press / ; press n o n e Enter; off 'python3 hol'; press Escape
+press q; on COMMAND; press / ; press n o n e Enter
+on "No process has 'none'"; off 'python3 hol'; press Escape
 on 'python3 hol'; press p; on paused; press p; off paused
 press q; closed 0)");
   EXPECT_EQ(outcome.out, "");
