@@ -1,6 +1,7 @@
 #include "sight/commands/top_window.h"
 
 #include <algorithm>
+#include <array>
 
 #include "cli/command.h"
 #include "cli/text.h"
@@ -125,13 +126,22 @@ Line TopWindow::keys_line() const {
   }
   if (!message_.empty()) return {{style_.glyphs.shown(message_), Look::kWarn}};
   if (is_help_) return {{"any key: back", Look::kReverse}};
-  if (place_ == Place::kList)
-    return {{"Enter open  s/S sort  / filter  p pause  +/- interval  r resize  h help  q quit",
-             Look::kReverse}};
-  if (place_ == Place::kStore)
-    return {{"arrows scroll  w warm  e evict  Esc back", Look::kReverse}};
-  return {{"Enter open  s/S sort  / filter  w warm  e evict  r resize  h help  Esc back",
-           Look::kReverse}};
+  return {{keys_text(), Look::kReverse}};
+}
+
+// What fits: at last how to get help, and out.
+std::string TopWindow::keys_text() const {
+  static constexpr std::array<const char*, 3> kOfList{
+      "Enter open  s/S sort  / filter  p pause  +/- interval  r resize  h help  q quit",
+      "Enter open  s sort  / filter  p pause  h help  q quit", "h help  q quit"};
+  static constexpr std::array<const char*, 3> kOfProcess{
+      "Enter open  s/S sort  / filter  w warm  e evict  r resize  h help  Esc back",
+      "Enter open  s sort  w warm  e evict  h help  Esc back", "h help  Esc back"};
+  if (place_ == Place::kStore) return "arrows scroll  w warm  e evict  Esc back";
+  const auto& all = place_ == Place::kList ? kOfList : kOfProcess;
+  for (const char* const text : all)
+    if (columns_of(text) <= style_.width) return text;
+  return all.back();
 }
 
 // -- Keys --

@@ -33,6 +33,7 @@ class TopWindow {
   void draw();
   Page make_page();
   Line keys_line() const;
+  std::string keys_text() const;
   Sort& sort() { return sorts_[place_ == Place::kList ? 0 : 1]; }
   const StoreView* find_store(const RowKey& key) const;
 

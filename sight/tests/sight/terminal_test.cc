@@ -61,7 +61,7 @@ press q; closed 0)");
 TEST_F(TopTerminal, FollowsItsSizeDownToNothing) {
   const Outcome outcome = show(R"(open_top 120 40 screen --pid $P --interval 100ms
 on 'python3 hol'; on USER
-T resize-window -t x -x 60 -y 10; off USER; on 'python3'
+T resize-window -t x -x 60 -y 10; off USER; on 'python3'; on 'h help  q quit'
 T resize-window -t x -x 12 -y 3; off STALL; press Enter; press Enter
 T resize-window -t x -x 1 -y 1; press Down; press Up
 T resize-window -t x -x 200 -y 50; on 'WAITS THAT TOOK'
