@@ -289,7 +289,7 @@ void WatchedRun::make_report(int status, const LastRecord& last) {
   struct stat about {};
   add_last_records(status, last);
   if (::stat(records_.c_str(), &about) == 0 && about.st_size != 0) {
-    if (Status s = write_report(records_, *page_); !s) {
+    if (Status s = write_report(records_, *page_, true); !s) {
       report(Error{s.code(), s.message()});
       report(Error{s.code(), "the record is kept: outcore report " + records_ + " -o FILE.html"});
       records_.clear();

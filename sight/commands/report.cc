@@ -334,13 +334,17 @@ std::string page_of(const std::vector<Json>& records) {
   return page;
 }
 
-Status write_report(const std::string& records_path, const std::string& page_path) {
+Status write_report(const std::string& records_path, const std::string& page_path,
+                    bool is_temporary) {
   Result<std::vector<Json>> records = read_records(records_path);
   if (!records) return records.error();
   Symbols symbols;
   bool has_sites = false;
   for (Json& record : records.value()) {
     has_sites = has_sites || !record["sites"].empty();
+    // `outcore run` removes the records of its page when that is there.
+    if (record["settings"].value("report", "") == records_path && is_temporary)
+      record["settings"]["report"] = page_path;
     complete_record(&record, &symbols);
   }
   if (Status s = write_whole(page_path, page_of(records.value()), "the report"); !s) return s;

@@ -21,7 +21,8 @@ void complete_record(Json* record, Symbols* symbols);
 // The text of the page.
 std::string page_of(const std::vector<Json>& records);
 // Reads the records and writes the page. Says where it is on standard error, and what was not
-// known.
-Status write_report(const std::string& records_path, const std::string& page_path);
+// known. `is_temporary`: the records are removed then, and the page has no word of their file.
+Status write_report(const std::string& records_path, const std::string& page_path,
+                    bool is_temporary = false);
 
 }  // namespace outcore::cli

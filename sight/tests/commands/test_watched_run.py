@@ -107,6 +107,7 @@ class WatchedRun(programs.SightTest):
             self.assertEqual(done.stdout, b"touched\n")
             run, = runs_in(self.page)
             self.assertGreater(run["counters"]["faults"], 1000)
+            self.assertEqual(run["settings"]["report"], str(self.page))
             self.page.unlink()
 
     def test_a_program_that_a_signal_ends_ends_the_command_so_and_leaves_no_page(self):
