@@ -47,6 +47,22 @@ bool EventRing::get(uint64_t number, Event* event) const {
          event->kind < EventKind::kCount && event->pattern < Pattern::kCount;
 }
 
+namespace {
+
+bool is_forward(uint64_t step) { return static_cast<int64_t>(step) >= 0; }
+bool is_near(uint64_t step) { return std::min(step, ~step + 1) <= PatternTable::kNearBytes; }
+
+// One is a few times a part of the other: a loop in even steps, some of whose pages were there.
+bool are_even(uint64_t step, uint64_t before) {
+  constexpr uint64_t kMost = 4;
+  for (uint64_t m = 1; m <= kMost; ++m)
+    for (uint64_t n = 1; n <= kMost; ++n)
+      if (m * step == n * before) return true;
+  return false;
+}
+
+}  // namespace
+
 Pattern PatternTable::note(uint32_t thread, uint64_t site, uint64_t store, uint64_t offset_bytes) {
   const uint64_t key = (site ^ store << 48 ^ uint64_t{thread} << 40) * 0x9E3779B97F4A7C15ull | 1;
   Last& last = last_[key >> 54];
@@ -55,10 +71,12 @@ Pattern PatternTable::note(uint32_t thread, uint64_t site, uint64_t store, uint6
   const uint64_t before = last.step.load(std::memory_order_relaxed);
   last.key.store(key, std::memory_order_relaxed);
   last.offset.store(offset_bytes, std::memory_order_relaxed);
-  last.step.store(step, std::memory_order_relaxed);
+  last.step.store(is_known ? step : 0, std::memory_order_relaxed);
   if (!is_known) return Pattern::kRandom;
-  if (step <= kNearBytes || -step <= kNearBytes) return Pattern::kSequential;
-  return step == before ? Pattern::kStrided : Pattern::kRandom;
+  // In a small file any two pages are near each other; twice the same way they seldom are.
+  const bool goes_on = before == 0 || (is_near(before) && is_forward(step) == is_forward(before));
+  if (is_near(step) && goes_on) return Pattern::kSequential;
+  return before != 0 && are_even(step, before) ? Pattern::kStrided : Pattern::kRandom;
 }
 
 }  // namespace outcore::published

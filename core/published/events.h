@@ -76,7 +76,8 @@ class EventRing {
 // two threads note of one place at one moment may be mixed.
 class PatternTable {
  public:
-  // A step of so many bytes at most goes on where the last one was.
+  // A step of so many bytes at most goes on where the last one was, if that was as short, and the
+  // same way.
   static constexpr uint64_t kNearBytes = 1 << 20;
   Pattern note(uint32_t thread, uint64_t site, uint64_t store, uint64_t offset_bytes);
 

@@ -124,7 +124,13 @@ std::string place_sentence(const Json& record) {
   const Json& site = record["sites"][size_t{0}];
   const std::string function = site.value("function", ""), file = site.value("file", "");
   std::string where = function.empty() ? site.value("module", "") : function;
-  if (where.empty()) where = "code without a file";
+  if (where.empty())
+    where = "code without a file";
+  else if (function.empty())
+    where += format("+0x%llx (no symbols: compile with -g)",
+                    static_cast<unsigned long long>(site.value("offset", uint64_t{0})));
+  else if (file.empty())
+    where += " (no lines: compile with -g)";
   if (!file.empty())
     where +=
         " (" + file.substr(file.rfind('/') + 1) + ":" + std::to_string(site.value("line", 0)) + ")";

@@ -49,6 +49,19 @@ TEST_F(Patterns, WhatJumpsAboutIsRandom) {
   EXPECT_GE(counts[0], 95);
 }
 
+TEST_F(Patterns, WhatJumpsAboutInASmallFileIsRandom) {
+  std::mt19937_64 random(1);
+  const Counts counts = count([&](uint64_t) { return random() % (8 << 20) / kPage * kPage; });
+  EXPECT_GE(counts[0], 85);
+}
+
+TEST_F(Patterns, EvenStepsOfWhichSomeWereInMemoryAreStrided) {
+  constexpr uint64_t kStep = 5 << 20;
+  uint64_t at = 0;
+  const Counts counts = count([&](uint64_t i) { return at += kStep * (1 + i % 3); });
+  EXPECT_EQ(counts, (Counts{0, 0, 98}));
+}
+
 TEST_F(Patterns, TheFirstMissAtAPlaceHasNone) {
   EXPECT_EQ(table_->note(1, kSite, 3, 0), Pattern::kRandom);
   EXPECT_EQ(table_->note(1, kSite, 3, kPage), Pattern::kSequential);
