@@ -16,13 +16,14 @@ import tempfile
 import make_sample_runs
 from browser import Browser
 
-PAGE_BYTES_MAX, TEMPLATE_BYTES_MAX = 1_000_000, 70_000
+PAGE_BYTES_MAX, TEMPLATE_BYTES_MAX = 1_000_000, 80_000
 WIDTHS = (360, 400, 1000, 1600, 1920)
-SECTIONS = ("verdict", "figures", "timeline", "files", "sites", "misses", "latency", "settings",
-            "environment", "counters")
+SECTIONS = ("verdict", "figures", "timeline", "files", "sites", "misses", "reuse", "latency",
+            "settings", "environment", "counters")
 CONTENT = {"verdict": "h1 .given", "figures": ".figure", "timeline": "svg path", "files": ".file",
-           "sites": "table.sites tbody tr", "misses": "svg path", "latency": "svg rect",
-           "settings": "dl div", "environment": "dl div", "counters": ".counters div"}
+           "sites": "table.sites tbody tr", "misses": "svg path", "reuse": "svg .column",
+           "latency": "svg rect", "settings": "dl div", "environment": "dl div",
+           "counters": ".counters div"}
 
 # Words of the page itself, without those that come from the run; and what its pictures are made of.
 OWN_WORDS = """(() => {
@@ -33,6 +34,9 @@ OWN_WORDS = """(() => {
   const hints = [...copy.querySelectorAll("[aria-label]")].map(n => n.getAttribute("aria-label"));
   return [copy.textContent, ...shapes, ...hints].join("\\n");
 })()"""
+
+ANSWER = ("(document.querySelector('#PART .answer') || {textContent: ''})"
+          ".textContent.replaceAll('\\u00a0', ' ')")
 
 # Labels of one picture that lie over each other, and what sticks out of the page.
 LAYOUT = """(() => {
@@ -91,7 +95,8 @@ def has(run):
     return {"verdict": bool(inner("verdict").get("headline")), "figures": bool(inner("counters")),
             "timeline": bool(line), "files": bool(run.get("files")),
             "sites": bool(run.get("sites")),
-            "misses": len(points) > 1, "latency": any(inner("latency").get("buckets") or []),
+            "misses": len(points) > 1, "reuse": any(inner("reuse").get("again") or []),
+            "latency": any(inner("latency").get("buckets") or []),
             "settings": bool(run.get("settings")), "environment": bool(run.get("environment")),
             "counters": bool(inner("counters") or inner("gauges"))}
 
@@ -171,8 +176,26 @@ class PageCheck:
             said = ask("document.querySelector('#sites .reason').textContent")
             self.expect(run["why_no_sites"] in said, f"{which}: {said}")
         if self.is_strict and wanted["misses"]:
-            answer = ask("document.querySelector('.answer').textContent.replaceAll('\\u00a0', ' ')")
+            answer = ask(ANSWER.replace("PART", "misses"))
             self.expect(re.search(r"\d %|as many misses", answer), f"{which}: no answer: {answer}")
+        if self.is_strict and wanted["reuse"]:
+            answer = ask(ANSWER.replace("PART", "reuse"))
+            self.expect(re.search(r"\d % of the touches .* [KMG]iB of other", answer),
+                        f"{which}: no answer: {answer}")
+            self.check_reuse(run["reuse"], which)
+
+    def check_reuse(self, reuse, which):
+        """A column for each distance and one of first touches, as high as they are many."""
+        counts, all_ = [n or 0 for n in reuse["again"]], sum(reuse["again"]) + reuse["first"]
+        while sum(counts[:1]) < .005 * all_:  # the first has what is nearer, too
+            counts[:2] = [sum(counts[:2])]
+        heights = self.browser.ask("[...document.querySelectorAll('#reuse .column')]"
+                                   ".map(node => Number(node.getAttribute('height')))")
+        wanted = [*counts, reuse["first"]]
+        self.expect(len(heights) == len(wanted), f"{which}: reuse has {len(heights)} columns")
+        for height, n in zip(heights, wanted):
+            expected = max(heights, default=0) * n / max(wanted)
+            self.expect(abs(height - expected) < 2, f"{which}: reuse: {n} is {height} high")
 
     def check_hostile(self, runs):
         """Texts of the run stay texts."""

@@ -158,6 +158,9 @@ def kraken2():
         "miss_curve": {"sampled_one_in": 16, "budget_bytes": budget,
                        "points": [{"budget_bytes": int(budget * f), "misses": n}
                                   for f, n in curve]},
+        "reuse": {"sampled_one_in": 16, "first": 256_768,
+                  "again": [352, 16, 0, 96, 208, 480, 1_024, 2_112, 3_040, 4_896, 8_704, 15_008,
+                            20_800, 28_928, 38_400, 60_800, 121_600, 402_304, 303_680, 96]},
         "tuner": [{"at_s": 1.5, "what": "fetch of hash.k2d: 4 KiB instead of 64 KiB"},
                   {"at_s": 9.5, "what": "policy: di-mmap instead of s3-fifo"},
                   {"at_s": 31.0, "what": "policy: s3-fifo instead of di-mmap"}],
@@ -189,7 +192,8 @@ def scan():
                 "counters": total, "heat": line, "fetches": ""}],
         miss_curve={"sampled_one_in": 64, "budget_bytes": budget,
                     "points": [{"budget_bytes": budget << i, "misses": 6_291_456 - i}
-                               for i in range(4)]})
+                               for i in range(4)]},
+        reuse={"sampled_one_in": 64, "first": 98_304, "again": []})
     run["sites"] = [site("count_lines", "wc.c", 310, 1.0, (.99, 0, .01),
                          "file:///data/reads.fastq", 101_000, 96.0)]
     return run
@@ -266,6 +270,7 @@ def wrong_kinds():
     run["files"][3]["heat"]["fills"] += [[500, 500, 3], ["a", 1, 1], None, [1, 1, -4]]
     run["sites"] = [None, {"share": 2.5, "pattern": {"random": "all"}}]
     run["miss_curve"]["points"] = [{"budget_bytes": 0, "misses": 1}, None, {"misses": 3}]
+    run["reuse"].update(first=-4, again=[None, "many", 7, -2] + [1] * 90)
     run["verdict"] = ["no", "object"]
     return run
 
