@@ -53,6 +53,11 @@ LAYOUT = """(() => {
           && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4)
         wrong.push("overlap: " + texts[i][0].textContent + " | " + texts[j][0].textContent);
     }
+    for (const line of [...svg.querySelectorAll("line.limit")].map(n => n.getBoundingClientRect()))
+      for (const [node, box] of texts)
+        if (line.left > box.left + 1 && line.right < box.right - 1
+            && Math.min(line.bottom, box.bottom) - Math.max(line.top, box.top) > 3)
+          wrong.push("a line goes through: " + node.textContent);
   }
   return wrong;
 })()"""

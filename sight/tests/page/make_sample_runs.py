@@ -210,6 +210,15 @@ def two_processes():
     return [parent, shell, child]
 
 
+def late():
+    """Half of the faults and nearly all of them take nearly as long, and some far less."""
+    run = kraken2()
+    run["latency"] = {"buckets": [0] * 9 + [3] * 5 + [400_000, 90_000] + [0] * 20,
+                      "p50_ns": 1 << 15, "p90_ns": 1 << 16, "p99_ns": 1 << 16,
+                      "p999_ns": 1 << 16, "max_ns": 60_000}
+    return run
+
+
 def nearly_empty():
     return {"format": "outcore-run", "version": 1,
             "program": {"command": "true", "pid": 1, "seconds": 0.004,
@@ -311,7 +320,7 @@ def samples():
             "empty": [nearly_empty()], "missing": [{"format": "outcore-run", "version": 1}],
             "nulls": [{name: nulled(value) for name, value in full.items()}],
             "hostile": [hostile()], "messages": [messages()], "wrong": [wrong_kinds()],
-            "large": [ten_minutes()]}
+            "large": [ten_minutes()], "late": [late()]}
 
 
 def make_page(template, d3, runs, title):
