@@ -247,7 +247,7 @@ int WatchedRun::stay(int program, MetricsExport* exported, LastRecord* last) con
   sigfillset(&all);
   while (true) {
     siginfo_t signal{};
-    const bool is_waiting = page_ && !last->has_seen();
+    const bool is_waiting = page_ && !last->has_seen_files();
     const int got = ::sigtimedwait(&all, &signal, is_waiting ? &kUntilSeen : &kRefresh);
     if (got < 0) {
       if (page_) last->look();
@@ -255,6 +255,7 @@ int WatchedRun::stay(int program, MetricsExport* exported, LastRecord* last) con
       continue;
     }
     if (got != SIGCHLD) {
+      if (page_) last->look();  // it may be the end of the program
       forward(signal, program);
       continue;
     }

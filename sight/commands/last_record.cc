@@ -1,12 +1,17 @@
 #include "sight/commands/last_record.h"
 
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <ctime>
 #include <fstream>
 #include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "cli/text.h"
 #include "outcore/sight.h"
@@ -19,11 +24,35 @@
 namespace outcore::cli {
 namespace {
 
-std::vector<std::string> arguments_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
+std::vector<std::string> texts_in(pid_t process, const char* name) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/" + name, std::ios::binary);
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   return words;
+}
+
+// By name, options that its environment sets; not `report`, a file of the run's own.
+std::map<std::string, std::string> settings_of(pid_t process) {
+  std::map<std::string, std::string> settings;
+  for (const std::string& text : texts_in(process, "environ")) {
+    constexpr std::string_view kBegin = "OUTCORE_";
+    const size_t end = text.find('=');
+    if (end == std::string::npos || !text.starts_with(kBegin)) continue;
+    std::string name = text.substr(kBegin.size(), end - kBegin.size());
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (name != "report" && !name.starts_with("run_") && !name.starts_with("preload"))
+      settings[name] = text.substr(end + 1);
+  }
+  return settings;
+}
+
+std::string time_text(uint64_t since_1970_ns) {
+  const auto seconds = static_cast<time_t>(since_1970_ns / 1'000'000'000);
+  struct tm parts {};
+  char text[32] = "";
+  if (::gmtime_r(&seconds, &parts) != nullptr)
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
 }
 
 double seconds_since(uint64_t since_1970_ns) {
@@ -53,9 +82,21 @@ bool is_same_file(int one, int other) {
          a.st_ino == b.st_ino;
 }
 
+// Of the machine, which is this process's, too; as a recorder has it.
+Json environment_of(const PublishedRuntime& runtime) {
+  utsname system{};
+  const bool is_known = ::uname(&system) == 0;
+  const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
+  return Json{{"outcore", runtime.version},
+              {"kernel", is_known ? system.release : ""},
+              {"host", is_known ? system.nodename : ""},
+              {"processors", static_cast<int64_t>(::sysconf(_SC_NPROCESSORS_ONLN))},
+              {"memory_bytes", pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE))}};
+}
+
 Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& arguments,
-               const std::vector<std::string>& run_command,
-               const std::vector<BufferFacts>& buffers) {
+               const std::vector<std::string>& run_command, const std::vector<BufferFacts>& buffers,
+               std::map<std::string, std::string> settings) {
   const Json all = Json::parse_or_null(runtime.metrics.to_json());
   std::string command;
   for (const std::string& word : arguments) command += (command.empty() ? "" : " ") + word;
@@ -66,10 +107,14 @@ Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& 
                            {"arguments", Json(arguments)},
                            {"run_command", run_command.empty() ? Json() : Json(run_command)},
                            {"pid", static_cast<int64_t>(runtime.process)},
+                           {"started", time_text(runtime.started_ns)},
                            {"runtime_started_ns", runtime.started_ns},
                            {"seconds", seconds_since(runtime.started_ns)}};
-  record["environment"] = Json{{"outcore", runtime.version}};
-  record["settings"] = Json{{"policy", runtime.policy}};
+  record["environment"] = environment_of(runtime);
+  settings["policy"] = runtime.policy;
+  settings.try_emplace("budget", format_bytes(runtime.metrics.gauges.budget_bytes) + " (" +
+                                     runtime.budget_source + ")");
+  record["settings"] = Json(settings);
   if (!runtime.policy_now.empty()) record["policy"] = Json{{"last", runtime.policy_now}};
   record["sources"] = Json::object();
   if (!runtime.budget_source.starts_with("default"))
@@ -92,8 +137,9 @@ LastRecord::~LastRecord() {
 
 void LastRecord::look() {
   // Before it may have ended.
-  const std::vector<std::string> arguments = arguments_of(process_);
+  const std::vector<std::string> arguments = texts_in(process_, "cmdline");
   const std::vector<std::string> run_command = run_command_of(process_);
+  const std::map<std::string, std::string> settings = settings_of(process_);
   const std::vector<int> now = keep_published(process_);
   for (Kept& kept : kept_)
     kept.is_there = std::any_of(now.begin(), now.end(), [&](int descriptor) {
@@ -109,13 +155,26 @@ void LastRecord::look() {
       ::close(kept_.front().descriptor);
       kept_.erase(kept_.begin());
     }
-    kept_.push_back({descriptor, true, arguments, run_command, {}});
+    kept_.push_back({descriptor, true, arguments, run_command, {}, settings, {}});
   }
   for (Kept& kept : kept_)
-    if (Result<PublishedRuntime> runtime = look_at_kept(kept.descriptor); kept.is_there && runtime)
-      // Once the process has ended its buffer may be gone; none can be listed while it begins.
-      if (std::vector<BufferFacts> all = buffers_of({std::move(runtime).value()}); !all.empty())
-        kept.buffers = std::move(all);
+    if (kept.is_there) see(&kept);
+}
+
+void LastRecord::see(Kept* kept) {
+  Result<PublishedRuntime> runtime = look_at_kept(kept->descriptor);
+  if (!runtime) return;
+  for (const RegionMetrics& region : runtime->metrics.regions)
+    if (kept->files.size() < kFilesMax || kept->files.contains(region.uri))
+      kept->files[region.uri] = region;
+  // Once the process has ended its buffer may be gone; none can be listed while it begins.
+  if (std::vector<BufferFacts> all = buffers_of({std::move(runtime).value()}); !all.empty())
+    kept->buffers = std::move(all);
+}
+
+bool LastRecord::has_seen_files() const {
+  return std::any_of(kept_.begin(), kept_.end(),
+                     [](const Kept& kept) { return kept.is_there && !kept.files.empty(); });
 }
 
 std::vector<Json> LastRecord::make(const std::string& end,
@@ -126,7 +185,12 @@ std::vector<Json> LastRecord::make(const std::string& end,
     if (!runtime || brought_in(runtime->metrics.counters) == 0) continue;
     if (recorded.contains(runtime->started_ns)) continue;
     runtime->process = process_;  // it may have another number where it runs
-    Json record = record_of(runtime.value(), kept.arguments, kept.run_command, kept.buffers);
+    std::vector<RegionMetrics>* const files = &runtime->metrics.regions;
+    std::map<std::string, RegionMetrics> gone = kept.files;
+    for (const RegionMetrics& region : *files) gone.erase(region.uri);
+    for (const auto& [uri, region] : gone) files->push_back(region);
+    Json record =
+        record_of(runtime.value(), kept.arguments, kept.run_command, kept.buffers, kept.settings);
     record["ended"] = kept.is_there ? end : "became another program";
     records.push_back(std::move(record));
   }

@@ -5,12 +5,14 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "cli/json.h"
 #include "outcore/buffers.h"
+#include "outcore/metrics.h"
 
 namespace outcore::cli {
 
@@ -21,10 +23,10 @@ class LastRecord {
   LastRecord(const LastRecord&) = delete;
   LastRecord& operator=(const LastRecord&) = delete;
 
-  // From time to time while it runs. What a runtime counts until then is lost if the process ends
-  // before it is seen.
+  // From time to time while it runs. What a runtime counts is lost if the process ends before it is
+  // seen. Files that are not mapped any more at the end are told as they were seen last.
   void look();
-  bool has_seen() const { return !kept_.empty(); }
+  bool has_seen_files() const;
 
   // Once the process has ended: a record of each runtime that brought in something, and is none
   // of `recorded` (when it was started, in nanoseconds, which its own record has, too); the oldest
@@ -33,14 +35,17 @@ class LastRecord {
 
  private:
   // The last ones, if a process has more of them one after the other.
-  static constexpr size_t kRuntimesMax = 16;
+  static constexpr size_t kRuntimesMax = 16, kFilesMax = 1024;
 
   struct Kept {
     int descriptor = -1;
     bool is_there = true;  // at the last look
     std::vector<std::string> arguments, run_command;
-    std::vector<BufferFacts> buffers;  // when its own was last seen
+    std::vector<BufferFacts> buffers;             // when its own was last seen
+    std::map<std::string, std::string> settings;  // by name, that its environment has
+    std::map<std::string, RegionMetrics> files;   // by URI, as they were seen last
   };
+  static void see(Kept* kept);
 
   const pid_t process_;
   std::vector<Kept> kept_;  // as they came

@@ -123,3 +123,54 @@ class SightTest(unittest.TestCase):
         except subprocess.TimeoutExpired:
             program.kill()
             return program.communicate()[1]
+
+
+class WatchedTest(SightTest):
+    """Programs beside their watchers, which make a page when they end."""
+
+    def setUp(self):
+        super().setUp()
+        self.page = self.folder / "x.html"
+
+    def tearDown(self):
+        self.assertEqual(os.listdir(self.shared / "tmp"), [], "temporary files are gone")
+        super().tearDown()
+
+    def words(self, *options, program):
+        return [OUTCORE, "run", "-q", "--min-size", "4k", "--budget", "4M", "--buffer",
+                "none", *map(str, options), "--", *map(str, program)]
+
+    def watch(self, *options, program, **more):
+        return subprocess.run(self.words(*options, program=program), cwd=self.folder,
+                              env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=WAIT_S, check=False, **more)
+
+    def start(self, *options, program, **more):
+        started = subprocess.Popen(self.words(*options, program=program), cwd=self.folder,
+                                   env=self.environment, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+        self.addCleanup(self.end, started)
+        return started
+
+    def wait_until_seen(self, watcher, count=1):
+        """Until the watcher keeps what so many runtimes publish."""
+        descriptors = pathlib.Path(f"/proc/{watcher.pid}/fd")
+
+        def seen():
+            inodes = set()
+            for descriptor in descriptors.iterdir():
+                try:
+                    if "outcore-published" in os.readlink(descriptor):
+                        inodes.add(os.stat(descriptor).st_ino)
+                except FileNotFoundError:  # closed meanwhile
+                    pass
+            return inodes
+
+        self.wait_until(lambda: len(seen()) >= count)
+
+    def start_seen(self):
+        """A scan that its watcher has seen, and its number."""
+        watcher = self.start_scan("--report", self.page)
+        self.wait_until_seen(watcher)
+        with open(f"/proc/{watcher.pid}/task/{watcher.pid}/children", encoding="ascii") as file:
+            return watcher, int(file.read())

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import pty
 import re
 import resource
@@ -35,24 +34,6 @@ while True:
     signal.pause()
 """
 
-# Reads the file by its pages, waits for a word, and ends as it is told: each way has its words.
-READER = """
-import mmap, os, signal, sys
-file = open(sys.argv[1], "rb")
-pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-print("read", sum(pages[::4096]), flush=True)
-os.read(0, 1)
-way, *rest = sys.argv[2:]
-if way == "_exit":
-    os._exit(5)
-if way == "true":
-    os.execvp("true", ["true"])
-if way == "again":
-    os.execv(sys.executable, [sys.executable, sys.argv[0], sys.argv[1], *rest])
-if way == "kill":
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
 
 def runs_in(path):
     return test_report.runs_in(path.read_text())
@@ -67,31 +48,7 @@ def state_of(process):
         return None
 
 
-class WatchedRun(programs.SightTest):
-    def setUp(self):
-        super().setUp()
-        self.page = self.folder / "x.html"
-
-    def tearDown(self):
-        self.assertEqual(os.listdir(self.shared / "tmp"), [], "temporary files are gone")
-        super().tearDown()
-
-    def words(self, *options, program):
-        return [programs.OUTCORE, "run", "-q", "--min-size", "4k", "--budget", "4M", "--buffer",
-                "none", *map(str, options), "--", *map(str, program)]
-
-    def watch(self, *options, program, **more):
-        return subprocess.run(self.words(*options, program=program), cwd=self.folder,
-                              env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=programs.WAIT_S, check=False, **more)
-
-    def start(self, *options, program, **more):
-        started = subprocess.Popen(self.words(*options, program=program), cwd=self.folder,
-                                   env=self.environment, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
-        self.addCleanup(self.end, started)
-        return started
-
+class WatchedRun(programs.WatchedTest):
     def start_counter(self, **more):
         watcher = self.start("--report", self.page, program=[sys.executable, "-c", COUNTER], **more)
         return watcher, int(watcher.stdout.readline().split()[1])
@@ -116,76 +73,6 @@ class WatchedRun(programs.SightTest):
             self.assertEqual(done.returncode, -number)
             self.assert_one_line(done, f"ended by signal {number:d}")
             self.assertFalse(self.page.exists())
-
-    def wait_until_seen(self, watcher, count=1):
-        """Until the watcher keeps what so many runtimes publish."""
-        descriptors = pathlib.Path(f"/proc/{watcher.pid}/fd")
-
-        def seen():
-            inodes = set()
-            for descriptor in descriptors.iterdir():
-                try:
-                    if "outcore-published" in os.readlink(descriptor):
-                        inodes.add(os.stat(descriptor).st_ino)
-                except FileNotFoundError:  # closed meanwhile
-                    pass
-            return inodes
-
-        self.wait_until(lambda: len(seen()) >= count)
-
-    def start_seen(self):
-        """A scan that its watcher has seen, and its number."""
-        watcher = self.start_scan("--report", self.page)
-        self.wait_until_seen(watcher)
-        with open(f"/proc/{watcher.pid}/task/{watcher.pid}/children", encoding="ascii") as file:
-            return watcher, int(file.read())
-
-    def end_seen(self, *ways, status):
-        """A reader that ends so, seen before by its watcher: its runs on the page."""
-        (self.folder / "reader.py").write_text(READER)
-        watcher = self.start("--report", self.page, program=[
-            sys.executable, "reader.py", self.shared / "data", *ways])
-        for seen in range(1 + ways.count("again")):
-            self.assertTrue(watcher.stdout.readline().startswith(b"read"))
-            self.wait_until_seen(watcher, seen + 1)
-            watcher.stdin.write(b"x")
-            watcher.stdin.flush()
-        self.assertEqual(watcher.wait(programs.WAIT_S), status)
-        runs = runs_in(self.page)
-        for run in runs:
-            self.assertGreater(run["counters"]["fills"] + run["counters"]["prefetch_fills"], 0)
-        return runs
-
-    def test_a_program_that_ends_beside_exit_has_a_page_of_what_it_had_counted(self):
-        for way, status in (("_exit", 5), ("true", 0)):
-            run, = self.end_seen(way, status=status)
-            self.assertIn("without exit()", run["ended"])
-            self.assertNotIn("timeline", run)
-            self.page.unlink()
-
-    def test_a_program_that_became_another_has_both_on_its_page(self):
-        first, second = self.end_seen("again", "kill", status=-signal.SIGKILL)
-        self.assertIn("became another program", first["ended"])
-        self.assertIn("signal 9", second["ended"])
-        self.assertNotEqual(first["program"]["arguments"], second["program"]["arguments"])
-        whole, first = self.end_seen("again", "exit", status=0)
-        self.assertNotIn("ended", whole)
-        self.assertIn("became another program", first["ended"])
-
-    def test_what_a_killed_program_had_counted_is_on_the_page(self):
-        for number in (signal.SIGKILL, signal.SIGABRT):
-            watcher, program = self.start_seen()
-            os.kill(program, number)
-            self.assertEqual(watcher.wait(programs.WAIT_S), -number)
-            run, = runs_in(self.page)
-            self.assertIn(f"was ended by signal {number:d} (", run["ended"])
-            self.assertIn(run["ended"], run["verdict"]["sentences"][0])
-            self.assertGreater(run["counters"]["faults"], 1000)
-            self.assertTrue(any(f["uri"].endswith("/data") and f["touched_bytes"] > 0
-                                for f in run["files"]), run["files"])
-            self.assertEqual(run["program"]["pid"], program)
-            self.assertIn("scan", run["program"]["command"])
-            self.page.unlink()
 
     def test_what_is_sent_to_the_command_reaches_the_program_once(self):
         watcher, program = self.start_counter()
