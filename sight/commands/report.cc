@@ -18,6 +18,7 @@
 #include "cli/text.h"
 #include "sight/commands/kept_records.h"
 #include "sight/commands/page_text.h"
+#include "sight/commands/plain_page.h"
 #include "sight/commands/record_lines.h"
 #include "sight/commands/whole_file.h"
 
@@ -212,19 +213,6 @@ std::string script_text(const std::string& json) {
   return text;
 }
 
-std::string html_text(const std::string& text) {
-  std::string html;
-  for (const char c : text) {
-    if (c == '<')
-      html += "&lt;";
-    else if (c == '&')
-      html += "&amp;";
-    else
-      html += c;
-  }
-  return html;
-}
-
 struct Words {
   std::string records, output;
   bool is_json = false, is_text = false;
@@ -336,6 +324,7 @@ std::string page_of(const std::vector<Json>& records) {
   // In this order: what a run is called may be the name of a place.
   put("/*@D3@*/", std::string(drawing_library()), &page);
   put("/*@RUNS@*/", script_text(all.dump({.is_as_added = true})), &page);
+  put("<!--@TEXT@-->", plain_page(records), &page);
   put("@TITLE@", html_text(beginning_of(name, 80)) + " – Outcore", &page);
   return page;
 }

@@ -1,6 +1,7 @@
 """outcore report: a page of a record; and what is wrong with one, in one line."""
 
 import fcntl
+import html.parser
 import json
 import os
 import pathlib
@@ -27,7 +28,25 @@ def frame_of(page):
     begin = page.index(BEGIN)
     records = page[begin:page.index("</script>", begin)]
     assert "</" not in records and "<!--" not in records
-    return re.sub("<title>.*?</title>", "", page.replace(records, ""), count=1, flags=re.DOTALL)
+    bare = page.replace(records, "")
+    for tag in ("title", "noscript"):
+        bare = re.sub(f"<{tag}>.*?</{tag}>", "", bare, count=1, flags=re.DOTALL)
+    return bare
+
+
+class Elements(html.parser.HTMLParser):
+    """What a page without scripts consists of: names of elements, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.names, self.text = set(), ""
+        self.feed(re.search("<noscript>(.*?)</noscript>", page, re.DOTALL).group(1))
+
+    def handle_starttag(self, tag, attrs):
+        self.names.add(tag)
+
+    def handle_data(self, data):
+        self.text += data
 
 
 def record(**changes):
@@ -115,7 +134,7 @@ class Report(programs.SightTest):
 
     def test_the_page_of_a_run_has_all_that_it_needs(self):
         page = self.page_of(self.one_of_scan())
-        for placeholder in ("@TITLE@", "/*@RUNS@*/", "/*@D3@*/"):
+        for placeholder in ("@TITLE@", "@TEXT@", "/*@RUNS@*/", "/*@D3@*/"):
             self.assertNotIn(placeholder, page)
         self.assertLess(len(page), 1 << 20)
         self.assertIsNone(re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page))
@@ -241,6 +260,7 @@ class Report(programs.SightTest):
     def test_strings_of_a_record_are_data_of_the_page(self):
         usual = self.page_of(self.write(record()))
         hostile = ['</script><script>alert(1)</script>', '<!--<script>', "@TITLE@ /*@RUNS@*/",
+                   "<!--@TEXT@-->", "</noscript><img src=x>",
                    "/*@D3@*/", '"><img src=x onerror=alert(1)>', "a\u2028b\x1b[31m\nc",
                    "</SCRIPT >", "é" * 100, "\\u003c/script"]
         for text in hostile:
@@ -257,7 +277,21 @@ class Report(programs.SightTest):
             self.assertEqual(frame_of(page), frame_of(usual), text)
             title = re.search("<title>(.*?)</title>", page, re.DOTALL).group(1)
             self.assertNotIn("<", title)
+            self.assertEqual(Elements(page).names, Elements(usual).names, text)
             self.assertNotIn("\ufffd", title)
+
+    def test_a_page_without_scripts_tells_the_verdict_and_the_figures(self):
+        path = self.write(record(), record(program={"command": "other", "pid": 8, "seconds": 2.0}))
+        page = self.page_of(path)
+        text = Elements(page).text
+        for run in runs_in(page):
+            for sentence in [run["verdict"]["headline"], *run["verdict"]["sentences"],
+                             *run["verdict"]["next"], run["program"]["command"]]:
+                self.assertIn(sentence, text)
+        for figure in ("500.0 ms", "3.5 MiB", "budget", "4 MiB"):  # waited; read; of it
+            self.assertIn(figure, text)
+        many = self.page_of(self.write(*[record()] * 11))
+        self.assertIn("3 more processes waited less", Elements(many).text)
 
     def test_lines_for_people_are_one_line_each(self):
         odd = "a\nb\x1b[31m\r\tc"

@@ -96,12 +96,13 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media=kind,
                   features=[{"name": "prefers-color-scheme", "value": scheme}])
 
-    def open(self, path):
+    def open(self, path, is_drawn=True):
         self.errors, self.requests, self.events_ = [], [], []
         self.call("Page.navigate", url="file://" + os.path.abspath(path))
         while "Page.loadEventFired" not in self.events_:
             self.note_(self.read_message_())
-        self.settle()
+        if is_drawn:
+            self.settle()
 
     def settle(self):
         """Waits until what was asked for is drawn."""

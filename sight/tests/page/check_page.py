@@ -138,6 +138,7 @@ class PageCheck:
             self.wrong += [f"{width} wide: {w}" for w in self.browser.ask(LAYOUT)]
         self.check_paper()
         self.check_words("at last")
+        self.check_without_scripts()
         self.wrong += [f"console: {error}" for error in self.browser.errors]
         self.expect(self.browser.requests[1:] == [], f"asked for {self.browser.requests[1:]}")
         return [f"{self.path.name}: {words}" for words in dict.fromkeys(self.wrong)]
@@ -249,6 +250,14 @@ class PageCheck:
             after = self.browser.ask("getComputedStyle(document.body).backgroundColor")
             self.expect(before != after, "the button for dark colours does nothing")
         self.browser.ask("delete document.documentElement.dataset.theme; localStorage.clear()")
+
+    def check_without_scripts(self):
+        """What a mail shows: words, if the page is one that the program has made."""
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        self.browser.open(self.path, is_drawn=False)
+        shown = self.browser.ask("document.querySelector('noscript').innerText")
+        self.expect("JavaScript, which does not run here" in shown, "nothing is said of scripts")
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=False)
 
     def check_paper(self):
         self.browser.media("dark")

@@ -326,12 +326,13 @@ def samples():
 def make_page(template, d3, runs, title):
     """The page of these runs, made as the program makes it."""
     data = json.dumps({"runs": runs}, ensure_ascii=False, separators=(",", ":"))
-    values = {"@TITLE@": html.escape(title), "/*@D3@*/": d3,
+    values = {"@TITLE@": html.escape(title), "/*@D3@*/": d3, "<!--@TEXT@-->": "",
               "/*@RUNS@*/": data.replace("<", "\\u003c")}
     for mark in values:
         if template.count(mark) != 1:
             raise ValueError(f"the template must contain {mark} exactly once")
-    return re.sub(r"@TITLE@|/\*@(?:D3|RUNS)@\*/", lambda found: values[found[0]], template)
+    marks = "|".join(re.escape(mark) for mark in values)
+    return re.sub(marks, lambda found: values[found[0]], template)
 
 
 def main():
