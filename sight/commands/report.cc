@@ -17,6 +17,7 @@
 #include "cli/command_syntax.h"
 #include "cli/text.h"
 #include "sight/commands/kept_records.h"
+#include "sight/commands/page_fit.h"
 #include "sight/commands/page_text.h"
 #include "sight/commands/plain_page.h"
 #include "sight/commands/record_lines.h"
@@ -315,17 +316,23 @@ void complete_record(Json* record, Symbols* symbols) {
   (*record)["verdict"] = json_of(verdict_of(facts_of(*record)));
 }
 
-std::string page_of(const std::vector<Json>& records) {
+std::string page_of(std::vector<Json> records) {
   std::string page{page_template()};
-  Json all;
-  all["runs"] = Json::array(records);
+  const std::string plain = plain_page(records);
   const std::string name =
       records.empty() ? "" : one_line(records.front()["program"].value("command", ""));
+  const std::string title = html_text(beginning_of(name, 80)) + " – Outcore";
+  const size_t around = page.size() + drawing_library().size() + plain.size() + title.size();
+  constexpr size_t kSpare = 1000;  // what holds the records together
+  const size_t room = kPageBytesMax - kSpare;
+  Json all;
+  all["runs_left_out"] = fit_records(room - std::min(room, around), &records);
+  all["runs"] = Json::array(std::move(records));
   // In this order: what a run is called may be the name of a place.
   put("/*@D3@*/", std::string(drawing_library()), &page);
   put("/*@RUNS@*/", script_text(all.dump({.is_as_added = true})), &page);
-  put("<!--@TEXT@-->", plain_page(records), &page);
-  put("@TITLE@", html_text(beginning_of(name, 80)) + " – Outcore", &page);
+  put("<!--@TEXT@-->", plain, &page);
+  put("@TITLE@", title, &page);
   return page;
 }
 

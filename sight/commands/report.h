@@ -18,8 +18,8 @@ namespace outcore::cli {
 Result<std::vector<Json>> read_records(const std::string& path);
 // Adds functions, lines and the verdict.
 void complete_record(Json* record, Symbols* symbols);
-// The text of the page.
-std::string page_of(const std::vector<Json>& records);
+// The text of the page, as large as kPageBytesMax at most (page_fit.h).
+std::string page_of(std::vector<Json> records);
 // Reads the records and writes the page. Says where it is on standard error, and what was not
 // known. `is_temporary`: the records are removed then, and the page has no word of their file.
 Status write_report(const std::string& records_path, const std::string& page_path,

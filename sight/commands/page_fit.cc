@@ -1,0 +1,255 @@
+#include "sight/commands/page_fit.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace outcore::cli {
+namespace {
+
+constexpr int kHalvingsMax = 3;      // of what is left after them nobody sees a shape
+constexpr uint64_t kSideMax = 4096;  // of a map; recorders write far smaller ones
+constexpr uint64_t kCellsMax = uint64_t{1} << 20;
+
+// Counts of all cells, row by row; -n stands for n empty cells. Nothing: it is no such list.
+std::optional<std::vector<uint64_t>> cells_of(const Json& list, uint64_t count) {
+  std::vector<uint64_t> cells(count);
+  uint64_t at = 0;
+  for (const Json& item : list) {
+    const std::optional<int64_t> n = item.as<int64_t>();
+    if (!n || at >= count) return std::nullopt;
+    if (*n < 0) {
+      at += std::min(count - at, uint64_t{0} - static_cast<uint64_t>(*n));
+    } else {
+      cells[at++] = static_cast<uint64_t>(*n);
+    }
+  }
+  return cells;
+}
+
+Json list_of(const std::vector<uint64_t>& cells) {
+  Json list = Json::array();
+  int64_t empty = 0;
+  for (const uint64_t n : cells) {
+    if (n == 0) {
+      ++empty;
+      continue;
+    }
+    if (empty != 0) list.push_back(-empty);
+    list.push_back(n);
+    empty = 0;
+  }
+  return list;
+}
+
+// A map whose cells are four of this one's; null: it is none.
+Json halved_map(const Json& heat) {
+  const uint64_t columns = heat.value("columns", uint64_t{0});
+  const uint64_t rows = heat.value("rows", uint64_t{0});
+  if (columns == 0 || rows == 0 || columns > kSideMax || rows > kSideMax) return {};
+  if (columns * rows > kCellsMax) return {};
+  const uint64_t wide = (columns + 1) / 2, high = (rows + 1) / 2;
+  Json half = heat;
+  half["columns"] = wide;
+  half["rows"] = high;
+  half["seconds"] =
+      heat.value("seconds", 0.0) * static_cast<double>(2 * wide) / static_cast<double>(columns);
+  half["bytes"] = heat.value("bytes", uint64_t{0}) / rows * 2 * high;
+  for (const char* const kind : {"fills", "evictions", "refaults"}) {
+    const auto cells = cells_of(heat[kind], columns * rows);
+    if (!cells) return {};
+    std::vector<uint64_t> sums(wide * high);
+    for (uint64_t at = 0; at < cells->size(); ++at)
+      sums[at / columns / 2 * wide + at % columns / 2] += (*cells)[at];
+    half[kind] = list_of(sums);
+  }
+  return half;
+}
+
+// Two steps become one: what is in memory is that at its end, all else is added.
+Json halved_timeline(const Json& timeline) {
+  Json half;
+  for (const auto& [name, value] : timeline.members()) {
+    if (!value.is_array()) {
+      half[name] = name == "step_s" ? Json(2 * value.as<double>().value_or(0)) : value;
+      continue;
+    }
+    const bool is_level = name == "used_bytes" || name == "budget_bytes";
+    Json& list = half[name] = Json::array();
+    for (size_t i = 0; i < value.size(); i += 2) {
+      const bool is_last = i + 1 == value.size();
+      const std::optional<double> one = value[i].as<double>();
+      const std::optional<double> other = is_last ? std::nullopt : value[i + 1].as<double>();
+      if (is_level || !one || !other)
+        list.push_back(is_last ? value[i] : value[i + 1]);
+      else
+        list.push_back(*one + *other);
+    }
+  }
+  return half;
+}
+
+double waited_in(const Json& json) { return json["counters"].value("fault_ns", 0.0); }
+
+// Fitting: the records in pieces, whose sizes are known.
+class Fitting {
+ public:
+  Fitting(size_t bytes_max, std::vector<Json>* records) : bytes_max_(bytes_max) {
+    for (Json& record : *records) take_apart(std::move(record));
+    records->clear();
+    for (size_t i = 0; i < runs_.size(); ++i)
+      for (File& file : runs_[i].files) least_first_.push_back({&file, i});
+    std::stable_sort(least_first_.begin(), least_first_.end(), [](const auto& a, const auto& b) {
+      return a.first->waited != b.first->waited ? a.first->waited < b.first->waited
+                                                : a.first->read < b.first->read;
+    });
+  }
+
+  void fit() {
+    for (int i = 0; i < kHalvingsMax; ++i) coarsen_maps();
+    for (int i = 0; i < kHalvingsMax; ++i) coarsen_timelines();
+    leave_out_maps();
+    leave_out_files();
+    leave_out_runs();
+  }
+  size_t put_together(std::vector<Json>* records) {
+    size_t gone = 0;
+    for (Run& run : runs_) {
+      gone += run.is_gone ? 1 : 0;
+      if (run.is_gone) continue;
+      if (!run.files.empty()) {
+        Json& files = run.json["files"] = Json::array();
+        for (File& file : run.files)
+          if (!file.is_gone) files.push_back(std::move(file.json));
+      }
+      if (run.is_coarser || run.files_gone != 0)
+        run.json["left_out"] = Json{{"is_coarser", run.is_coarser},
+                                    {"files", run.files_gone},
+                                    {"touched_bytes", run.touched_bytes_gone}};
+      records->push_back(std::move(run.json));
+    }
+    return gone;
+  }
+
+ private:
+  struct File {
+    Json json;
+    double waited = 0, read = 0;
+    size_t bytes = 0;
+    bool is_gone = false;
+  };
+  struct Run {
+    Json json;  // without its files
+    std::vector<File> files;
+    size_t bytes = 0, files_gone = 0;
+    uint64_t touched_bytes_gone = 0;
+    bool is_coarser = false, is_gone = false;
+  };
+
+  void take_apart(Json record) {
+    Run run;
+    for (const Json& file : std::as_const(record)["files"]) {
+      run.files.push_back({file, waited_in(file), file["counters"].value("read_bytes", 0.0),
+                           script_bytes(file) + 1, false});
+      bytes_ += run.files.back().bytes;
+    }
+    if (!run.files.empty()) record["files"] = Json::array();
+    constexpr size_t kLeftOutBytes = 100;  // what may be told of them
+    run.json = std::move(record);
+    run.bytes = script_bytes(run.json) + kLeftOutBytes;
+    bytes_ += run.bytes;
+    runs_.push_back(std::move(run));
+  }
+  bool is_small() const { return bytes_ <= bytes_max_; }
+  // The part is another now; what holds it has as many bytes less.
+  void replace(const char* name, Json part, Json* json, size_t* bytes) {
+    const size_t before = script_bytes((*json)[name]), now = script_bytes(part);
+    (*json)[name] = std::move(part);
+    *bytes = *bytes - before + now;
+    bytes_ = bytes_ - before + now;
+  }
+
+  void coarsen_maps() {
+    for (const auto& [file, run] : least_first_) {
+      if (is_small()) return;
+      Json half = halved_map(std::as_const(file->json)["heat"]);
+      if (half.is_null()) continue;
+      replace("heat", std::move(half), &file->json, &file->bytes);
+      runs_[run].is_coarser = true;
+    }
+  }
+  void coarsen_timelines() {
+    for (Run* run : runs_least_first()) {
+      if (is_small()) return;
+      if (!std::as_const(run->json)["timeline"].is_object()) continue;
+      replace("timeline", halved_timeline(run->json["timeline"]), &run->json, &run->bytes);
+      run->is_coarser = true;
+    }
+  }
+  void leave_out_maps() {
+    for (const auto& [file, run] : least_first_) {
+      if (is_small()) return;
+      if (!file->json.contains("heat")) continue;
+      replace("heat", Json(), &file->json, &file->bytes);
+      file->json["is_map_left_out"] = true;
+      constexpr size_t kTold = sizeof ",\"is_map_left_out\":true" - 1;
+      file->bytes += kTold;
+      bytes_ += kTold;
+    }
+  }
+  void leave_out_files() {
+    for (const auto& [file, at] : least_first_) {
+      Run& run = runs_[at];
+      if (is_small()) return;
+      if (run.files_gone + 1 == run.files.size()) continue;
+      file->is_gone = true;
+      ++run.files_gone;
+      run.touched_bytes_gone += file->json.value("touched_bytes", uint64_t{0});
+      bytes_ -= file->bytes;
+    }
+  }
+  void leave_out_runs() {
+    size_t left = runs_.size();
+    for (Run* run : runs_least_first()) {
+      if (is_small() || left == 1) return;
+      run->is_gone = true;
+      --left;
+      bytes_ -= run->bytes;
+      for (const File& file : run->files) bytes_ -= file.is_gone ? 0 : file.bytes;
+    }
+  }
+  std::vector<Run*> runs_least_first() {
+    std::vector<Run*> runs;
+    for (Run& run : runs_) runs.push_back(&run);
+    std::stable_sort(runs.begin(), runs.end(), [](const Run* a, const Run* b) {
+      return waited_in(a->json) < waited_in(b->json);
+    });
+    return runs;
+  }
+
+  const size_t bytes_max_;
+  size_t bytes_ = 0;
+  std::vector<Run> runs_;
+  std::vector<std::pair<File*, size_t>> least_first_;  // and the number of its run
+};
+
+}  // namespace
+
+size_t script_bytes(const Json& json) {
+  const std::string text = json.dump();
+  constexpr size_t kEscape = sizeof "\\u003c" - 1;
+  return text.size() +
+         (kEscape - 1) * static_cast<size_t>(std::count(text.begin(), text.end(), '<'));
+}
+
+size_t fit_records(size_t bytes_max, std::vector<Json>* records) {
+  size_t bytes = 0;
+  for (const Json& record : *records) bytes += script_bytes(record) + 1;
+  if (bytes <= bytes_max) return 0;
+  Fitting fitting(bytes_max, records);
+  fitting.fit();
+  return fitting.put_together(records);
+}
+
+}  // namespace outcore::cli
