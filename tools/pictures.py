@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """pictures.py [NAME…] : draws docs/pictures/use-NAME.png anew, what the page about a run of each
-use case shows. Needs chromium, an `outcore` of `make build`, and what the use cases need (Python
-with numpy, safetensors, faiss and outcore: PICTURES_PYTHON; kraken2)."""
+use case shows; and report-*.png, the top of the one about REPORT, light and dark, in three sizes.
+Needs chromium, an `outcore` of `make build`, Pillow, and what the use cases need (Python with
+numpy, safetensors, faiss and outcore: PICTURES_PYTHON; kraken2, ragout-examples)."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -14,21 +16,35 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "sight/tests/page")]
 
 import browser  # noqa: E402
 import docs_pages  # noqa: E402
+from PIL import Image  # noqa: E402
 
 PYTHON = os.environ.get("PICTURES_PYTHON", sys.executable)
-WIDTH, HEIGHT = 1000, 760  # verdict, figures, and the beginning of the timeline
+WIDTH = 1000
+REPORT = "genomics"  # of which the guide and the README show more
+SIZES = {"": 1000, "-wide": 1600, "-narrow": 400}
+# Whole parts of the page: what the texts beside the pictures are about.
+SHOWN = ("verdict", "figures", "misses")
+SHOWN_OF = {"graphs": (*SHOWN, "files"), "numpy": ("verdict", "figures", "timeline"),
+            "simulations": (*SHOWN, "files"), "vector-search": ("verdict", "figures", "files")}
+SHOWN_OF_REPORT = ("verdict", "figures", "timeline", "files")
+KEEP = """(shown => {
+  document.querySelector("footer").remove();
+  [...document.querySelectorAll("#files .file")].slice(1).forEach(node => node.remove());
+  for (const node of document.querySelectorAll("main > :not(.who)"))
+    if (![node, ...node.querySelectorAll("section")].some(n => shown.includes(n.id))) node.remove();
+})"""
 
 # By use case: the command that the page shows, with a budget at which there is something to see.
 RUNS = {
     "genomics": "outcore run -q --budget 16M --min-size 1M --report page.html -- "
                 "kraken2 --db db --memory-mapping --output under.txt reads.fa",
-    "graphs": "outcore run -q --budget 16M --min-size 1M --report page.html -- ./bfs",
-    "model-weights": "outcore run -q --budget 32M --report page.html -- python3 generate.py",
+    "graphs": "outcore run --budget 16M --min-size 1M --report page.html -- ./bfs",
+    "model-weights": "outcore run --budget 32M --report page.html -- python3 generate.py",
     "numpy": "OUTCORE_REPORT=run.json python3 rows.py outcore && "
              "outcore report run.json -o page.html",
     "simulations": "OUTCORE_REPORT=run.json OUTCORE_BUDGET=24M ./stream && "
                    "outcore report run.json -o page.html",
-    "vector-search": "outcore run -q --budget 32M --report page.html -- python3 query.py",
+    "vector-search": "outcore run --budget 32M --report page.html -- python3 query.py",
 }
 # What a page's commands make first; all that begin with one of these.
 PREPARATIONS = ("python3 make_", "python3 index.py", "gcc ", "occ ", "mkdir ", "kraken2-build ")
@@ -45,6 +61,19 @@ def prepare(page, folder, environment):
                                    env=environment)
 
 
+def take(shot, page, name, shown, width=WIDTH, scheme="light"):
+    shot.size(width)
+    shot.media(scheme)
+    shot.open(page)
+    shot.ask(f"{KEEP}({json.dumps(shown)})")
+    shot.settle()
+    path = ROOT / f"docs/pictures/{name}.png"
+    shot.picture(path)
+    with Image.open(path) as picture:  # a third of the bytes, and nobody sees a difference
+        picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(f"docs/pictures/{name}.png")
+
+
 def main():
     names = sys.argv[1:] or list(RUNS)
     if unknown := [name for name in names if name not in RUNS]:
@@ -57,11 +86,11 @@ def main():
             with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
                 prepare(ROOT / f"docs/use-cases/{name}.md", pathlib.Path(folder), environment)
                 subprocess.run(RUNS[name], shell=True, check=True, cwd=folder, env=environment)
-                shot.size(WIDTH)
-                shot.media("light")
-                shot.open(f"{folder}/page.html")
-                shot.picture(ROOT / f"docs/pictures/use-{name}.png", HEIGHT)
-                print(f"docs/pictures/use-{name}.png")
+                page = f"{folder}/page.html"
+                take(shot, page, f"use-{name}", SHOWN_OF.get(name, SHOWN))
+                for size, width in SIZES.items() if name == REPORT else ():
+                    for scheme in ("light", "dark"):
+                        take(shot, page, f"report-{scheme}{size}", SHOWN_OF_REPORT, width, scheme)
     finally:
         shot.close()
 

@@ -3,7 +3,6 @@
 
 Usage: check_page.py PAGE.html...                 pages that the program made
        check_page.py --samples TEMPLATE D3        pages of samples, made for the check
-       check_page.py --pictures FOLDER TEMPLATE D3  also report-light.png and report-dark.png there
 Exit status: 0 good, 1 something is wrong (a line for each), 77 there is no browser.
 """
 
@@ -281,15 +280,6 @@ def make_pages(folder, template_path, d3_path):
     return pages
 
 
-def take_pictures(browser, page, folder):
-    for scheme in ("light", "dark"):
-        browser.size(1000)
-        browser.media(scheme)
-        browser.open(page)
-        end = browser.ask("document.querySelector('.file + .file').getBoundingClientRect().top")
-        browser.picture(pathlib.Path(folder) / f"report-{scheme}.png", int(end))
-
-
 def main():
     arguments = sys.argv[1:]
     if not arguments:
@@ -309,8 +299,6 @@ def main():
                 wrong.append(f"the template has {size} bytes: at most {TEMPLATE_BYTES_MAX}")
         for page in pages:
             wrong += PageCheck(browser, page, pathlib.Path(page).stem != "wrong").run()
-        if arguments[0] == "--pictures":
-            take_pictures(browser, pages[0], arguments[1])
     print("\n".join(wrong) or f"{len(pages)} pages are good")
     sys.exit(1 if wrong else 0)
 
