@@ -31,16 +31,6 @@ uint32_t cache_of(uint64_t name) { return static_cast<uint32_t>(name >> 40); }
 uint64_t page_of(uint64_t name) { return name & (EventRing::kPagesMax - 1); }
 uint64_t brought_in(const Counters& counters) { return counters.fills + counters.prefetch_fills; }
 
-Json left_files_json(const Layout& seen) {
-  Json list = Json::array();
-  const uint32_t count = std::min(seen.left_files_used.load(), Layout::kLeftFiles);
-  for (uint32_t i = 0; i < count; ++i)
-    list.push_back(Json{{"path", seen.left_files[i].path.get()},
-                        {"size_bytes", seen.left_files[i].size_bytes.load()},
-                        {"reason", seen.left_files[i].reason.get()}});
-  return list;
-}
-
 }  // namespace
 
 Recorder::Recorder(std::shared_ptr<published::Sheet> sheet, std::function<std::string()> policy,

@@ -86,4 +86,14 @@ Json environment_facts() {
   return json;
 }
 
+Json left_files_json(const published::Layout& seen) {
+  Json list = Json::array();
+  const uint32_t count = std::min(seen.left_files_used.load(), published::Layout::kLeftFiles);
+  for (uint32_t i = 0; i < count; ++i)
+    list.push_back(Json{{"path", seen.left_files[i].path.get()},
+                        {"size_bytes", seen.left_files[i].size_bytes.load()},
+                        {"reason", seen.left_files[i].reason.get()}});
+  return list;
+}
+
 }  // namespace outcore::recording

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/base/json.h"
+#include "core/published/layout.h"
 
 namespace outcore::recording {
 
@@ -11,5 +12,7 @@ namespace outcore::recording {
 // has not started it), `pid`, `started`.
 base::Json program_facts(uint64_t started_since_1970_ns);
 base::Json environment_facts();
+// Files that were left to the kernel, or handed back to it.
+base::Json left_files_json(const published::Layout& seen);
 
 }  // namespace outcore::recording

@@ -15,9 +15,7 @@
 namespace outcore {
 namespace {
 
-using recording::heat_cells;
-using recording::heat_total;
-using recording::HeatCell;
+using namespace recording;
 
 using namespace scene;
 using base::Json;
@@ -373,7 +371,7 @@ TEST_F(Recording, OfMessagesNoPlacesAreTold) {
   }
   const Json record = records_in(report_).at(0);
   EXPECT_GT(record.value("sampled_faults", uint64_t{0}), 100u);
-  EXPECT_TRUE(record["sites"].empty()) << record["sites"].dump();
+  EXPECT_TRUE(record["sites"].empty());
 }
 
 TEST_F(Recording, ThePlacesAreOfThisProgramAndTheirSharesAreNoMoreThanAll) {

@@ -1,7 +1,6 @@
 """outcore report: a page of a record; and what is wrong with one, in one line."""
 
 import fcntl
-import html.parser
 import json
 import os
 import pathlib
@@ -14,90 +13,10 @@ import termios
 import unittest
 
 import programs
-
-PAGE_BYTES_MAX = 1_000_000
-BEGIN = '<script type="application/json" id="runs">'
+from records import PAGE_BYTES_MAX, Elements, RecordTest, frame_of, record, runs_in
 
 
-def runs_in(page):
-    begin = page.index(BEGIN) + len(BEGIN)
-    return json.loads(page[begin:page.index("</script>", begin)])["runs"]
-
-
-def frame_of(page):
-    """The page without its title and its records."""
-    begin = page.index(BEGIN)
-    records = page[begin:page.index("</script>", begin)]
-    assert "</" not in records and "<!--" not in records
-    bare = page.replace(records, "")
-    for tag in ("title", "noscript"):
-        bare = re.sub(f"<{tag}>.*?</{tag}>", "", bare, count=1, flags=re.DOTALL)
-    return bare
-
-
-class Elements(html.parser.HTMLParser):
-    """What a page without scripts consists of: names of elements, and its text."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.names, self.text = set(), ""
-        self.feed(re.search("<noscript>(.*?)</noscript>", page, re.DOTALL).group(1))
-
-    def handle_starttag(self, tag, attrs):
-        self.names.add(tag)
-
-    def handle_data(self, data):
-        self.text += data
-
-
-def full_map(columns=120, rows=64):
-    """A heat map with something in each cell, in numbers that do not pack."""
-    cells = [100_000 + 7 * i % 1000 for i in range(columns * rows)]
-    return {"columns": columns, "rows": rows, "seconds": 12.0, "bytes": rows * 65536,
-            "fills": cells, "evictions": cells, "refaults": cells[:-1]}
-
-
-def numbers_in(cells):
-    return [0] * -cells if cells < 0 else [cells]
-
-
-def record(**changes):
-    """A record of a run that paged; with other members."""
-    counters = {"faults": 1000, "fills": 900, "refaults": 500, "evictions": 800,
-                "read_bytes": 4096 * 900, "read_requests": 900, "fault_ns": 500_000_000}
-    made = {"format": "outcore-run", "version": 1,
-            "program": {"command": "scan data", "pid": 7, "seconds": 1.0,
-                        "started": "2026-01-01T00:00:00Z"},
-            "environment": {"outcore": "1", "kernel": "6", "host": "h", "processors": 2,
-                            "memory_bytes": 1 << 30},
-            "settings": {"policy": "auto"}, "counters": counters,
-            "gauges": {"budget_bytes": 4 << 20, "used_bytes_max": 4 << 20},
-            "latency": {"buckets": [0] * 12 + [1000]},
-            "timeline": {"step_s": 0.1, "fills": [900], "stalled_s": [0.5]},
-            "files": [{"uri": "/data", "size_bytes": 8 << 20, "page_bytes": 4096,
-                       "counters": counters, "touched_bytes": 4096 * 400, "fetches": ""}],
-            "sites": [], "sampled_faults": 0, "tuner": [], "lost_events": 0,
-            "miss_curve": {"sampled_one_in": 1, "points": []}}
-    made.update(changes)
-    return made
-
-
-class Report(programs.SightTest):
-    def write(self, *records, name="run.json"):
-        path = self.folder / name
-        lines = [one if isinstance(one, str) else json.dumps(one) for one in records]
-        path.write_text("".join(line + "\n" for line in lines))
-        return path
-
-    def page_of(self, path):
-        self.run_outcore("report", path, "-o", self.folder / "page.html")
-        return (self.folder / "page.html").read_text()
-
-    def one_of_scan(self, scan=None):
-        done = self.scan("--report", self.folder / "run.json", scan=scan)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.folder / "run.json"
-
+class Report(RecordTest):
     def test_a_record_of_a_program_that_was_killed_has_a_verdict_and_a_page(self):
         killed = record(ended="was ended by signal 9 (Killed)")
         for name in ("timeline", "sites", "sampled_faults", "tuner", "lost_events", "miss_curve"):
@@ -291,77 +210,6 @@ class Report(programs.SightTest):
             self.assertNotIn("<", title)
             self.assertEqual(Elements(page).names, Elements(usual).names, text)
             self.assertNotIn("\ufffd", title)
-
-    def test_a_page_without_scripts_tells_the_verdict_and_the_figures(self):
-        path = self.write(record(), record(program={"command": "other", "pid": 8, "seconds": 2.0}))
-        page = self.page_of(path)
-        text = Elements(page).text
-        for run in runs_in(page):
-            for sentence in [run["verdict"]["headline"], *run["verdict"]["sentences"],
-                             *run["verdict"]["next"], run["program"]["command"]]:
-                self.assertIn(sentence, text)
-        for figure in ("500.0 ms", "3.5 MiB", "budget", "4 MiB"):  # waited; read; of it
-            self.assertIn(figure, text)
-        many = self.page_of(self.write(*[record()] * 11))
-        self.assertIn("3 more processes waited less", Elements(many).text)
-
-    def test_a_page_of_many_files_is_small_and_tells_what_it_left_out(self):
-        made = record()
-        file = made["files"][0]
-        made["files"] = [dict(file, uri=f"/data-{i}", heat=full_map(), counters=dict(
-            file["counters"], fault_ns=1000 * i)) for i in range(48)]
-        run, = self.small_page_of(made)
-        self.assertEqual(run["left_out"], {"is_coarser": True, "files": 0, "touched_bytes": 0})
-        self.assertEqual(len(run["files"]), 48)
-        # What waited most is as fine as anything, and cells are added up.
-        fine = {f["uri"]: f["heat"]["columns"] for f in run["files"]}
-        self.assertEqual(fine["/data-47"], max(fine.values()))
-        self.assertGreaterEqual(min(fine.values()), 15)
-        for file in run["files"]:
-            heat = file["heat"]
-            for kind in ("fills", "evictions", "refaults"):
-                cells = [n for cell in heat[kind] for n in numbers_in(cell)]
-                self.assertEqual(sum(cells), sum(full_map()[kind]))
-                self.assertLessEqual(len(cells), heat["columns"] * heat["rows"])
-            self.assertEqual((heat["seconds"], heat["bytes"]), (12.0, 64 * 65536))
-
-    def test_a_page_of_many_processes_is_small_and_tells_what_it_left_out(self):
-        made = record(timeline={"step_s": 0.1, **{name: [0.123456789] * 240 for name in (
-            "stalled_s", "fills", "read_bytes", "used_bytes")}})
-        made["files"] = [dict(made["files"][0], uri=f"/data-{i}", heat=full_map(20, 16))
-                         for i in range(3)]
-        runs = []
-        for i in range(400):
-            counters = dict(made["counters"], fault_ns=1_000_000 * i)
-            runs.append(dict(made, counters=counters,
-                             program={"command": "scan", "pid": i + 1, "seconds": 1.0}))
-        kept = self.small_page_of(*runs)
-        self.assertLess(len(kept), 400)
-        self.assertEqual(kept[-1]["program"]["pid"], 400, "who waited longest is there")
-        all_ = json.loads(re.search("id=\"runs\">(.*?)</script>", self.page, re.DOTALL).group(1))
-        self.assertEqual(all_["runs_left_out"], 400 - len(kept))
-        for run in kept:
-            self.assertEqual(len(run["files"]) + run["left_out"]["files"], 3)
-            line = run["timeline"]
-            self.assertAlmostEqual(line["step_s"] * len(line["fills"]), 24.0)
-            self.assertAlmostEqual(sum(line["fills"]), 0.123456789 * 240)
-            self.assertAlmostEqual(line["used_bytes"][-1], 0.123456789)
-
-    def test_a_page_of_as_many_files_as_are_recorded_is_small(self):
-        made = record()
-        made["files"] = [dict(made["files"][0], uri=f"/data/{'long name ' * 60}{i}")
-                         for i in range(1024)]
-        made["files"][5]["heat"] = {"columns": 5000, "rows": "many"}
-        run, = self.small_page_of(made)
-        left = run["left_out"]
-        self.assertGreater(left["files"], 0)
-        self.assertEqual(len(run["files"]) + left["files"], 1024)
-        self.assertEqual(left["touched_bytes"], left["files"] * 4096 * 400)
-
-    def small_page_of(self, *records):
-        self.page = self.page_of(self.write(*records))
-        self.assertLess(len(self.page.encode()), PAGE_BYTES_MAX)
-        return runs_in(self.page)
 
     def test_lines_for_people_are_one_line_each(self):
         odd = "a\nb\x1b[31m\r\tc"
