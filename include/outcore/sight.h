@@ -54,6 +54,12 @@ std::vector<pid_t> list_published(std::vector<OtherLibrary>* others = nullptr);
 // and no runtime of it this one).
 Result<std::vector<PublishedRuntime>> look_at(pid_t process);
 
+// How much a process has written that is in no store yet, of all that its runtimes map for writing
+// and may write; of a buffer, what this process may write. Nobody counts it: the kernel is asked,
+// which takes a millisecond or so for each GiB that is in memory. Errors: ESRCH, EACCES; ENOTSUP
+// (the kernel cannot tell: before 6.7); ENOENT (there is nothing of which it could).
+Result<uint64_t> dirty_bytes(pid_t process);
+
 // For who wants to know what a process had counted when it ended: descriptors of what its runtimes
 // publish now, which the caller closes. None: it has no runtime, or look_at() would fail.
 std::vector<int> keep_published(pid_t process);

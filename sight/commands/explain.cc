@@ -126,6 +126,12 @@ Verdict explained(const RuntimeView& runtime, const RunFacts& facts, const Buffe
                        {"limit", name_of(now.limit)},
                        {"headline", now.headline}};
   }
+  const Result<uint64_t> dirty = dirty_bytes(runtime.now.process);
+  if (dirty) {
+    first.push_back(format_bytes(dirty.value()) +
+                    " of its memory are written and in no store yet.");
+    (*json)["dirty_bytes"] = dirty.value();
+  }
   verdict.sentences.insert(verdict.sentences.begin(), first.begin(), first.end());
   if (buffer == nullptr && !runtime.now.shared_buffer.empty())
     verdict.sentences.push_back("It shares pages with other processes in the buffer " +

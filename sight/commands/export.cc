@@ -201,6 +201,11 @@ std::vector<MetricFamily> families_of_now(const ProcessFilter& filter) {
     if (filter && !filter(process)) continue;
     const auto runtimes = look_at(process);
     if (!runtimes) continue;  // it has ended
+    if (const Result<uint64_t> dirty = dirty_bytes(process); dirty)
+      families.add("outcore_dirty_bytes",
+                   "what its runtimes have in memory that is in no store yet", false,
+                   {{"pid", std::to_string(process)}, {"command", command_of(process)}},
+                   static_cast<double>(dirty.value()));
     for (size_t i = 0; i < runtimes.value().size(); ++i) {
       const PublishedRuntime& runtime = runtimes.value()[i];
       const Labels labels{{"pid", std::to_string(process)},

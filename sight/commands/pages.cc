@@ -143,9 +143,11 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
                   {"again", change.is_known() ? short_percent(change.refault_share()) : "-"},
                   {"cpu", process.cpu_share < 0 ? "-" : short_percent(process.cpu_share)},
                   {"rss", bytes_text(process.facts.rss_bytes)}}));
+  const Result<uint64_t> dirty = dirty_bytes(process.pid);
   head.push_back(facts_line(
       {{"read", byte_rate(change, c.read_bytes)},
        {"written", byte_rate(change, c.written_bytes)},
+       {"dirty", dirty ? bytes_text(dirty.value()) : ""},
        // Another process takes out what leaves a buffer.
        {"evicted", process.runtimes.front().buffer.empty() ? count_rate(change, c.evictions) : ""},
        {"read in all", bytes_text(process.counters.read_bytes)},

@@ -86,6 +86,7 @@ Json json_of(const StoreView& store) {
 Json json_of(const ProcessView& process) {
   Json runtimes = Json::array();
   for (const RuntimeView& runtime : process.runtimes) runtimes.push_back(json_of(runtime));
+  const Result<uint64_t> dirty = dirty_bytes(process.pid);
   return {{"pid", static_cast<int64_t>(process.pid)},
           {"user", process.facts.user},
           {"program", process.facts.name},
@@ -94,6 +95,7 @@ Json json_of(const ProcessView& process) {
           {"rss_bytes", process.facts.rss_bytes},
           {"budget_bytes", process.budget_bytes},
           {"used_bytes", process.used_bytes},
+          {"dirty_bytes", dirty ? Json(dirty.value()) : Json()},
           {"degraded", process.degraded},
           {"amplification", json_of(process.amplification)},
           {"counters", json_of(process.counters)},
