@@ -35,7 +35,8 @@ TEST_F(MetricsAtExit, OfSeveralProcessesStandInOneFileWhichEachRunBeginsAnew) {
 // Beside the record, which a mistyped program would have cost before.
 TEST_F(MetricsAtExit, OfAnEarlierRunStayUntilThereAreOthers) {
   for (const char* name : {"report", "metrics-at-exit"}) {
-    const std::string file = path(std::string(name) + ".json"), earlier = "{\"earlier\":1}\n";
+    const std::string file = path(std::string(name) + ".json");
+    const std::string earlier = "{\"format\":\"outcore-run\",\"earlier\":1}\n";
     std::ofstream(file) << earlier;
     const auto content = [&] {
       std::ifstream in(file);

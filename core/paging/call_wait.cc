@@ -7,12 +7,12 @@ namespace outcore::paging {
 namespace {
 
 // Initial-exec, because other models may allocate at a thread's first access.
-[[gnu::tls_model("initial-exec")]] thread_local uint32_t left_out = 0;  // how often
+[[gnu::tls_model("initial-exec")]] thread_local uint32_t uncounted_depth = 0;  // how often
 
 }  // namespace
 
 void CallWait::begin() {
-  if (is_begun_ || left_out != 0) return;
+  if (is_begun_ || uncounted_depth != 0) return;
   is_begun_ = true;
   start_ns_ = os::now_ns();
 }
@@ -24,8 +24,8 @@ void CallWait::end() {
 }
 
 void CallWait::leave_out_this_thread(bool is_left_out) {
-  OC_CHECK(is_left_out || left_out != 0);
-  is_left_out ? ++left_out : --left_out;
+  OC_CHECK(is_left_out || uncounted_depth != 0);
+  is_left_out ? ++uncounted_depth : --uncounted_depth;
 }
 
 }  // namespace outcore::paging

@@ -73,6 +73,7 @@ bool Discarder::discard_batch(PageCache& cache, uint64_t first, uint64_t end, ui
     return false;
   }
   if (eviction.free() != (end - first) * cache.page_bytes) return false;
+  cache.note_discard(first, end);
   cache.counters.add(Counter::discarded, end - first);
   return true;
 }
@@ -139,6 +140,7 @@ Status Discarder::discard(PageCache& cache, uint64_t offset, uint64_t size_bytes
       return cannot_discard(cache, page, EBUSY,
                             "its memory cannot be freed; is it locked (mlock)?");
     pinned_ns = 0;
+    cache.note_discard(page, page + 1);
     cache.counters.add(Counter::discarded, 1);
     ++page;
   }

@@ -39,13 +39,19 @@ class EvictionChoice {
   }
 
  private:
+  static constexpr uint32_t kRetryAtOnce = 1;  // what was never tried
   enum Way : uint32_t { kItself, kKeepers };
   static Way other_than(Way way) { return way == kItself ? kKeepers : kItself; }
 
   void note(uint64_t events, uint64_t now_ns) {
     if (is_interrupted_.load(std::memory_order_relaxed)) {
       is_interrupted_.store(false, std::memory_order_relaxed);
-      way_.store(chosen_, std::memory_order_relaxed);
+      // A trial that was interrupted is tried again no sooner than others.
+      if (way_.load(std::memory_order_relaxed) != chosen_) {
+        periods_ = 0;
+        retry_ = std::max(retry_, kRetryFirst);
+        way_.store(chosen_, std::memory_order_relaxed);
+      }
       settled_at_ = events + kSettling;
       start_events_ = 0;
     }
@@ -75,21 +81,20 @@ class EvictionChoice {
   }
   Way decide(Way way) {
     const Way other = other_than(way);
-    if (ns_[other] == 0) return other;
     if (way != chosen_) {  // it was a trial
       periods_ = 0;
       if (ns_[way] < ns_[chosen_]) {
         chosen_ = way;
         retry_ = kRetryFirst;
       } else {
-        retry_ = std::min(2 * retry_, kRetryMost);
+        retry_ = std::clamp(2 * retry_, kRetryFirst, kRetryMost);
       }
       return chosen_;
     }
-    OC_ASSERT(retry_ >= kRetryFirst && retry_ <= kRetryMost);
+    OC_ASSERT(retry_ >= kRetryAtOnce && retry_ <= kRetryMost);
     if (++periods_ >= retry_) return other;
     // The other one is better by what is known of it.
-    if (ns_[other] < ns_[way] - ns_[way] / 16) {
+    if (ns_[other] != 0 && ns_[other] < ns_[way] - ns_[way] / 16) {
       chosen_ = other;
       periods_ = 0;
       retry_ = kRetryFirst;
@@ -102,7 +107,7 @@ class EvictionChoice {
   // Of who has set is_busy_.
   std::array<uint64_t, 2> ns_{};  // an event of each way; 0: not measured yet
   Way chosen_ = kItself;
-  uint32_t periods_ = 0, retry_ = kRetryFirst;
+  uint32_t periods_ = 0, retry_ = kRetryAtOnce;
   uint64_t settled_at_ = 0, start_events_ = 0, start_ns_ = 0;  // start_events_ 0: not begun
 };
 

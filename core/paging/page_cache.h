@@ -191,6 +191,13 @@ struct PageCache {
     if (page / 64 < was_here.count())
       was_here[page / 64].fetch_or(uint64_t{1} << page % 64, std::memory_order_relaxed);
   }
+  // What was in memory of them is discarded: what comes in next are other bytes.
+  void note_discard(uint64_t first, uint64_t end) {
+    for (uint64_t page = first; page < end && page / 64 < was_here.count(); ++page)
+      if (std::atomic<uint64_t>& bits = was_here[page / 64];
+          (bits.load(std::memory_order_relaxed) >> page % 64 & 1) != 0)
+        bits.fetch_and(~(uint64_t{1} << page % 64), std::memory_order_relaxed);
+  }
   // Whether the page, which is brought in, had been in memory before. Pages leave a buffer by
   // whichever process keeps it, and this one is not told: but what it brought in once, and has to
   // bring in again, has left. What others brought in before it does not know of.

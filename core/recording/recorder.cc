@@ -53,6 +53,7 @@ Result<std::unique_ptr<Recorder>> Recorder::start(std::shared_ptr<published::She
   std::unique_ptr<Recorder> recorder(
       new Recorder(std::move(sheet), std::move(policy), std::move(buffer)));
   recorder->policy_first_ = recorder->policy_now_ = recorder->policy_();
+  recorder->run_command_ = run_command_facts();
   recorder->budget_now_ = recorder->sheet_->memory().budget.limit.load();
   recorder->note_beginning();
   recorder->next_event_ = recorder->sheet_->events().end();
@@ -189,7 +190,7 @@ void Recorder::take(const Event& event) {
       if (out_.erase(name) != 0) heat(HeatMap::kRefaults);
       if (slot.is_shared.load()) {
         // It leaves by others, unseen; that it has left is known when it comes in again.
-        if (out_.size() < kOutMax) out_.insert(name);
+        if (out_.size() < kOutMax / 2) out_.insert(name);  // none has to be looked at less for it
         break;
       }
       curve_.note_fill(name, page_bytes, event.kind == EventKind::kGuess);
@@ -366,7 +367,7 @@ Json Recorder::finish(const Metrics& metrics, const std::map<std::string, std::s
   Json json;
   json["format"] = "outcore-run";
   json["version"] = 1;
-  json["program"] = program_facts(started_ns_);
+  json["program"] = program_facts(started_ns_, run_command_);
   json["program"]["runtime_started_ns"] = sheet_->memory().started_ns.load();
   json["program"]["seconds"] = seconds;
   json["environment"] = environment_facts();

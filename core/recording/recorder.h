@@ -106,6 +106,7 @@ class Recorder {
   MissCurve curve_;
   ReuseDistances reuse_;
   std::string policy_first_, policy_now_;
+  base::Json run_command_;  // at the start
   uint64_t budget_now_ = 0;
   // When the last moment was noted. A buffer has a name here as long as most of what came in are
   // its pages: then its limit is the budget, and its use what is used.

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/next_run.h"
 #include "core/base/units.h"
@@ -40,19 +41,6 @@ std::string command_of(const Json& words) {
   return text.empty() ? "a program of many arguments" : text;
 }
 
-// The command of `outcore run`, if that has started the program; else null.
-Json run_command() {
-  const char* const text = std::getenv(base::kRunCommandVariable);
-  if (text == nullptr || *text == 0) return Json();
-  Json lines = Json::array();
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    if (end != 0) lines.push_back(std::string(rest.substr(0, end)));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return lines;
-}
-
 std::string time_text(uint64_t since_1970_ns) {
   const auto seconds = static_cast<time_t>(since_1970_ns / 1'000'000'000);
   struct tm parts {};
@@ -64,13 +52,25 @@ std::string time_text(uint64_t since_1970_ns) {
 
 }  // namespace
 
-Json program_facts(uint64_t started_since_1970_ns) {
+Json program_facts(uint64_t started_since_1970_ns, Json run_command) {
   const Json words = arguments();
   return {{"command", command_of(words)},
           {"arguments", words},
-          {"run_command", run_command()},
+          {"run_command", std::move(run_command)},
           {"pid", static_cast<int64_t>(::getpid())},
           {"started", time_text(started_since_1970_ns)}};
+}
+
+Json run_command_facts() {
+  const char* const text = std::getenv(base::kRunCommandVariable);
+  if (text == nullptr || *text == 0) return Json();
+  Json lines = Json::array();
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    if (end != 0) lines.push_back(std::string(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return lines;
 }
 
 Json environment_facts() {

@@ -10,7 +10,10 @@ namespace outcore::recording {
 
 // `command`, `arguments` (null: they are too many to be told), `run_command` (null: `outcore run`
 // has not started it), `pid`, `started`.
-base::Json program_facts(uint64_t started_since_1970_ns);
+base::Json program_facts(uint64_t started_since_1970_ns, base::Json run_command);
+// The command of `outcore run`, if that has started the program; else null. The environment is
+// read: not while another thread may change it.
+base::Json run_command_facts();
 base::Json environment_facts();
 // Files that were left to the kernel, or handed back to it.
 base::Json left_files_json(const published::Layout& seen);

@@ -46,8 +46,8 @@ namespace outcore {
     "of fills and prefetch_fills: pages that had been in memory before, and were evicted; of a "   \
     "buffer's pages: those that this process had brought in before")                               \
   X(call_waits, "count",                                                                           \
-    "pages that a call (pin, prefault, read or write of a region) did not find in memory, and "    \
-    "waited for")                                                                                  \
+    "pages that a call (pin, prefault, read or write of a region) did not find ready, and waited " \
+    "for")                                                                                         \
   X(call_wait_ns, "nanoseconds", "time in call_waits: of all threads; fault_ns has none of it")
 
 // X(name, unit, help): current values, not sums.

@@ -28,20 +28,13 @@ double value(const T& of) {
   return kNumber(of.change);
 }
 
-// Of a process without a store nothing is known: what it has mapped is the kernel's.
-bool has_stores(const StoreView&) { return true; }
-bool has_stores(const ProcessView& of) {
-  bool has_any = false, has_left = false;
-  of.for_each_store([&](const StoreView&) { has_any = true; });
-  for (const RuntimeView& runtime : of.runtimes) has_left |= !runtime.now.left_files.empty();
-  return has_any || !has_left;
-}
+bool is_stall_known(const StoreView& of) { return of.change.is_stall_known(); }
+bool is_stall_known(const ProcessView& of) { return of.is_stall_known(); }
 
 template <typename T>
 Cell stalled_cell(const T& of, size_t, const Glyphs&) {
   const double stalled = of.change.stalled();
-  const bool is_known = of.change.is_stall_known() && has_stores(of);
-  return {is_known ? short_percent(stalled) : "-", look_of_stalled(stalled)};
+  return {is_stall_known(of) ? short_percent(stalled) : "-", look_of_stalled(stalled)};
 }
 
 Cell budget_cell(const ProcessView& of, size_t, const Glyphs&) {

@@ -119,10 +119,16 @@ Verdict explained(const RuntimeView& runtime, const RunFacts& facts, const Buffe
   std::vector<std::string> first{state_sentence(runtime.now, facts, buffer)};
   if (runtime.change.is_known()) {
     const Verdict now = verdict_of(facts_of_now(facts, runtime.change));
-    first.push_back("In the last second: " + now.headline);
-    if (verdict.limit == Limit::kNothing) verdict.next = now.next;
+    // Of a program that has mapped nothing but what is the kernel's, nothing is known.
+    if (facts.left_files.empty() || !facts.files.empty())
+      first.push_back("In the last second: " + now.headline);
+    if (verdict.limit == Limit::kNothing && !now.next.empty()) {
+      verdict.next = now.next;
+      if (!now.sentences.empty()) first.push_back(now.sentences.back());
+    }
+    const bool is_known = runtime.change.is_stall_known();
     (*json)["last"] = {{"seconds", runtime.change.seconds},
-                       {"stalled", runtime.change.stalled()},
+                       {"stalled", is_known ? Json(runtime.change.stalled()) : Json()},
                        {"limit", name_of(now.limit)},
                        {"headline", now.headline}};
   }

@@ -1,9 +1,11 @@
 #include "sight/commands/pages.h"
 
 #include <ctime>
+#include <set>
 
 #include "cli/text.h"
 #include "sight/commands/columns.h"
+#include "sight/commands/left_file.h"
 
 namespace outcore::cli {
 namespace {
@@ -134,7 +136,7 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
             : ", for all its processes"},
        {first.shared_buffer.empty() ? "" : "  buffer " + style.glyphs.shown(first.shared_buffer)}});
   head.push_back(
-      facts_line({{"stalled", change.is_stall_known() ? short_percent(change.stalled()) : "-",
+      facts_line({{"stalled", process.is_stall_known() ? short_percent(change.stalled()) : "-",
                    change.stalled() >= 0.1 ? look_of_stalled(change.stalled()) : Look::kBold},
                   {"faults", count_rate(change, c.faults)},
                   {"calls", c.call_waits == 0 ? "" : count_rate(change, c.call_waits)},
@@ -160,15 +162,19 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
   return head;
 }
 
-// What of its files is the kernel's, and why.
+// What of its files is the kernel's, and why: not what has been taken again since.
 std::vector<Line> left_lines(const ProcessView& process, const PageStyle& style) {
+  std::set<std::string> taken;
+  process.for_each_store([&](const StoreView& store) { taken.insert(store.now.uri); });
   std::vector<Line> lines;
   for (const RuntimeView& runtime : process.runtimes)
-    for (const LeftFile& file : runtime.now.left_files)
-      lines.push_back({{cut_end("left to the kernel: " + style.glyphs.shown(file.path) + ": " +
-                                    style.glyphs.shown(file.reason),
+    for (const LeftFile& file : runtime.now.left_files) {
+      if (taken.contains("file:" + file.path)) continue;
+      lines.push_back({{cut_end(std::string(how_left(file)) + ": " + style.glyphs.shown(file.path) +
+                                    ": " + style.glyphs.shown(why_left(file)),
                                 style.width, style.glyphs),
                         Look::kWarn}});
+    }
   return lines;
 }
 

@@ -19,6 +19,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "outcore/sight.h"
+#include "sight/commands/left_file.h"
 #include "sight/commands/process_facts.h"
 #include "sight/commands/running_program.h"
 
@@ -165,7 +166,7 @@ std::string programs_that_left(const File& file) {
       for (const LeftFile& left : runtime.left_files) {
         if (left.path != file.path || ++told > kToldMax) continue;
         text += (text.empty() ? "" : "; ") + facts_of(process).name + " (pid " +
-                std::to_string(process) + ") has left it to the kernel: " + one_line(left.reason);
+                std::to_string(process) + "): " + how_left(left) + ": " + one_line(why_left(left));
       }
   }
   return text;

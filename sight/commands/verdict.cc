@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/shell_word.h"
 #include "cli/text.h"
 #include "sight/commands/change.h"
+#include "sight/commands/left_file.h"
 
 namespace outcore::cli {
 namespace {
@@ -52,7 +54,7 @@ Limit limit_of(const RunFacts& facts) {
 std::string headline_of(const RunFacts& facts, Limit limit) {
   const Counters& c = facts.counters;
   if (brought_in(c) == 0 && c.faults == 0)
-    return facts.left_files.empty()
+    return facts.left_files.empty() || !facts.files.empty()
                ? "Nothing had to be brought in: no page was touched that was not in memory."
                : "Nothing went through Outcore: what was mapped is the kernel's.";
   if (waits(c) == 0)  // the record of an earlier version does not know how long calls waited
@@ -181,16 +183,14 @@ void tell_where(const RunFacts& facts, std::vector<std::string>* to) {
 
 void tell_left_files(const RunFacts& facts, std::vector<std::string>* to) {
   constexpr size_t kToldMax = 3;
-  constexpr std::string_view kHandedBack = "handed back: ";
-  for (size_t i = 0; i < std::min(facts.left_files.size(), kToldMax); ++i) {
-    const LeftFile& file = facts.left_files[i];
-    const bool was_taken = file.reason.starts_with(kHandedBack);
-    to->push_back(file.path + " (" + format_bytes(file.size_bytes) + ") was " +
-                  (was_taken ? "handed back to the kernel: " : "left to the kernel: ") +
-                  (was_taken ? file.reason.substr(kHandedBack.size()) : file.reason) + ".");
+  std::set<std::string> paths;  // a file may have been left twice, for two reasons
+  for (const LeftFile& file : facts.left_files) {
+    if (file.path.empty() || !paths.insert(file.path).second || paths.size() > kToldMax) continue;
+    to->push_back(file.path + " (" + format_bytes(file.size_bytes) + ") was " + how_left(file) +
+                  ": " + why_left(file) + ".");
   }
-  if (facts.left_files.size() > kToldMax)
-    to->push_back("So were " + std::to_string(facts.left_files.size() - kToldMax) + " others.");
+  if (paths.size() > kToldMax)
+    to->push_back("So were " + std::to_string(paths.size() - kToldMax) + " others.");
 }
 
 base::PastRun past_run(const RunFacts& facts) {
@@ -251,7 +251,8 @@ void tell_next(const RunFacts& facts, Verdict* verdict) {
   const bool is_common = !change.option.empty() && limit != Limit::kWriteBack;
   if (!is_common) change = change_for(limit, facts);
   // The limit of a buffer can be changed while it lives.
-  if (limit == Limit::kBudget && facts.is_running && !facts.buffer.empty()) {
+  if ((limit == Limit::kBudget || change.option == "--budget") && facts.is_running &&
+      !facts.buffer.empty()) {
     const base::NextChange larger = base::larger_budget(past_run(facts));
     if (!larger.value.empty())
       verdict->next.push_back("outcore buffers resize " + shell_word(facts.buffer) + " " +

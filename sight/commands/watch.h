@@ -57,6 +57,16 @@ struct ProcessView {
   uint64_t budget_bytes = 0, used_bytes = 0, degraded = 0;
   std::deque<double> stalled;  // of the last looks, the latest at the end
 
+  // Whether it is known what part of the time it was stalled: not of a process without a store
+  // whose mappings are the kernel's.
+  bool is_stall_known() const {
+    bool has_any = false, has_left = false;
+    for (const RuntimeView& runtime : runtimes) {
+      has_any |= !runtime.stores.empty();
+      has_left |= !runtime.now.left_files.empty();
+    }
+    return change.is_stall_known() && (has_any || !has_left);
+  }
   // For each store, in their order.
   template <typename F>
   void for_each_store(const F& f) const {

@@ -112,6 +112,18 @@ TEST(EvictionChoice, IsWhatWasChosenAfterAnInterruption) {
   EXPECT_GT(program.by_itself(), 99 * (kPeriod - 12));
 }
 
+// Also if it is interrupted in each trial.
+TEST(EvictionChoice, TrialsThatAreInterruptedStaySeldom) {
+  Program program;
+  program.run(4 * kPeriod, 10'000, 20'000);
+  program.start_counting();
+  for (int i = 0; i < 300; ++i) {
+    program.run(3 * kPeriod, 10'000, 20'000);
+    program.interrupt();
+  }
+  EXPECT_LT(program.by_keepers(), 300 * 3 * kPeriod / 8);
+}
+
 TEST(EvictionChoice, EventsAndTimesOfBeforeBeginAnew) {
   EvictionChoice choice;
   EXPECT_TRUE(choice.is_itself(100'000, 1'000'000'000));

@@ -58,6 +58,7 @@ class Explain(programs.SightTest):
 
     def test_what_to_try_is_the_command_of_the_run(self):
         runtime, = json.loads(self.explain(self.start_scan().pid, "--json"))["runtimes"]
+        self.assertTrue(runtime["next"], runtime)
         for next_ in runtime["next"]:
             self.assertIn("run --min-size 4k --budget ", next_)
             self.assertIn("-- " + str(self.shared / "scan"), next_)
@@ -84,7 +85,7 @@ class Explain(programs.SightTest):
             self.assertRegex(self.explain(program.pid), "data .* was handed back to the kernel: ")
         for verb in ("residency", "warm"):
             said = self.run_outcore(verb, data, status=1).stderr.decode()
-            self.assertIn(f"(pid {program.pid}) has left it to the kernel: handed back: ", said)
+            self.assertIn(f"(pid {program.pid}): handed back to the kernel: ", said)
             self.assertNotIn("start the program", said)
 
     def test_a_stopped_program_is_explained_as_well(self):
