@@ -49,7 +49,8 @@ OUTSIDE_MAY_INCLUDE = {
     "run/commands": {"run/preload/window_place.h", "run/preload/call_shapes.h",
                      "core/base/earlier_output.h", "core/base/record_file.h"},
     # One rule for what is to be tried next, in the table of a run and its report; a header alone.
-    "sight/commands": {"core/base/next_run.h"},
+    # Which variables of a program are options: no others go to a page.
+    "sight/commands": {"core/base/next_run.h", "core/runtime/option_table.h"},
     # As the library reads its config file.
     "far/commands": {"core/os/written_pipe.h"},
 }

@@ -13,6 +13,7 @@
 #include "core/base/units.h"
 #include "core/os/wait.h"
 #include "core/recording/run_facts.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::recording {
 namespace {
@@ -371,7 +372,8 @@ Json Recorder::finish(const Metrics& metrics, const std::map<std::string, std::s
   json["program"]["runtime_started_ns"] = sheet_->memory().started_ns.load();
   json["program"]["seconds"] = seconds;
   json["environment"] = environment_facts();
-  json["settings"] = Json(settings);
+  json["settings"] = Json::object();  // without passwords: a record, and its page, is sent around
+  for (const auto& [name, value] : settings) json["settings"][name] = without_password(value);
   for (const char* name : {"counters", "gauges"}) json[name] = all[name];
   json["latency"] = all["fault_latency"];
   if (!buffer_now_.name.empty())

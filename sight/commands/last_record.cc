@@ -14,7 +14,9 @@
 #include <utility>
 
 #include "cli/text.h"
+#include "core/runtime/option_table.h"
 #include "outcore/sight.h"
+#include "outcore/store_catalog.h"
 #include "sight/commands/change.h"
 #include "sight/commands/own_command.h"
 #include "sight/commands/shared_buffer.h"
@@ -31,7 +33,8 @@ std::vector<std::string> texts_in(pid_t process, const char* name) {
   return words;
 }
 
-// By name, options that its environment sets; not `report`, a file of the run's own.
+// By name, options that its environment sets; not `report`, a file of the run's own. Variables that
+// are no options may be secrets of others; they stay where they are.
 std::map<std::string, std::string> settings_of(pid_t process) {
   std::map<std::string, std::string> settings;
   for (const std::string& text : texts_in(process, "environ")) {
@@ -40,8 +43,8 @@ std::map<std::string, std::string> settings_of(pid_t process) {
     if (end == std::string::npos || !text.starts_with(kBegin)) continue;
     std::string name = text.substr(kBegin.size(), end - kBegin.size());
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (name != "report" && !name.starts_with("run_") && !name.starts_with("preload"))
-      settings[name] = text.substr(end + 1);
+    if (name != "report" && runtime::find_option(name) != nullptr)
+      settings[name] = without_password(text.substr(end + 1));
   }
   return settings;
 }
@@ -80,6 +83,22 @@ bool is_same_file(int one, int other) {
   }, b{};
   return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
          a.st_ino == b.st_ino;
+}
+
+// By URI. Of a file that is mapped twice the larger counts are taken.
+std::map<std::string, RegionMetrics> by_uri(const std::vector<RegionMetrics>& regions) {
+  std::map<std::string, RegionMetrics> files;
+  for (const RegionMetrics& region : regions) {
+    const auto [file, is_new] = files.try_emplace(region.uri, region);
+    if (!is_new) raise(region.counters, &file->second.counters);
+  }
+  return files;
+}
+
+void add(const FetchMetrics& more, FetchMetrics* all) {
+  for (size_t i = 0; i < FetchMetrics::kSizes; ++i) all->clusters[i] += more.clusters[i];
+  all->left_out += more.left_out;
+  all->left_out_used += more.left_out_used;
 }
 
 // Of the machine, which is this process's, too; as a recorder has it.
@@ -164,12 +183,41 @@ void LastRecord::look() {
 void LastRecord::see(Kept* kept) {
   Result<PublishedRuntime> runtime = look_at_kept(kept->descriptor);
   if (!runtime) return;
-  for (const RegionMetrics& region : runtime->metrics.regions)
-    if (kept->files.size() < kFilesMax || kept->files.contains(region.uri))
-      kept->files[region.uri] = region;
+  for (const auto& [uri, file] : by_uri(runtime->metrics.regions))
+    if (kept->files.size() < kFilesMax || kept->files.contains(uri)) kept->files[uri].see(file);
   // Once the process has ended its buffer may be gone; none can be listed while it begins.
   if (std::vector<BufferFacts> all = buffers_of({std::move(runtime).value()}); !all.empty())
     kept->buffers = std::move(all);
+}
+
+void LastRecord::SeenFile::see(const RegionMetrics& now) {
+  if (has_fallen(now.counters, last.counters)) {
+    before += last.counters;
+    add(last.fetches, &fetches_before);
+  }
+  last = now;
+}
+
+// Those of now, and those that are not mapped any more, with all that was counted of them.
+std::vector<RegionMetrics> LastRecord::all_files(const std::vector<RegionMetrics>& now,
+                                                 std::map<std::string, SeenFile> seen) {
+  for (const auto& [uri, file] : by_uri(now))
+    if (const auto earlier = seen.find(uri); earlier != seen.end()) earlier->second.see(file);
+  std::vector<RegionMetrics> all = now;
+  for (RegionMetrics& region : all) {
+    const auto earlier = seen.find(region.uri);
+    if (earlier == seen.end()) continue;
+    region.counters += earlier->second.before;
+    add(earlier->second.fetches_before, &region.fetches);
+    seen.erase(earlier);
+  }
+  for (auto& [uri, file] : seen) {
+    file.last.counters += file.before;
+    add(file.fetches_before, &file.last.fetches);
+    file.last.resident_bytes = 0;
+    all.push_back(std::move(file.last));
+  }
+  return all;
 }
 
 bool LastRecord::has_seen_files() const {
@@ -185,10 +233,7 @@ std::vector<Json> LastRecord::make(const std::string& end,
     if (!runtime || brought_in(runtime->metrics.counters) == 0) continue;
     if (recorded.contains(runtime->started_ns)) continue;
     runtime->process = process_;  // it may have another number where it runs
-    std::vector<RegionMetrics>* const files = &runtime->metrics.regions;
-    std::map<std::string, RegionMetrics> gone = kept.files;
-    for (const RegionMetrics& region : *files) gone.erase(region.uri);
-    for (const auto& [uri, region] : gone) files->push_back(region);
+    runtime->metrics.regions = all_files(runtime->metrics.regions, kept.files);
     Json record =
         record_of(runtime.value(), kept.arguments, kept.run_command, kept.buffers, kept.settings);
     record["ended"] = kept.is_there ? end : "became another program";

@@ -37,15 +37,24 @@ class LastRecord {
   // The last ones, if a process has more of them one after the other.
   static constexpr size_t kRuntimesMax = 16, kFilesMax = 1024;
 
+  struct SeenFile {
+    RegionMetrics last;  // as it was seen
+    // What was counted before it was mapped again, which counts from nothing.
+    Counters before;
+    FetchMetrics fetches_before;
+    void see(const RegionMetrics& now);
+  };
   struct Kept {
     int descriptor = -1;
     bool is_there = true;  // at the last look
     std::vector<std::string> arguments, run_command;
     std::vector<BufferFacts> buffers;             // when its own was last seen
     std::map<std::string, std::string> settings;  // by name, that its environment has
-    std::map<std::string, RegionMetrics> files;   // by URI, as they were seen last
+    std::map<std::string, SeenFile> files;        // by URI
   };
   static void see(Kept* kept);
+  static std::vector<RegionMetrics> all_files(const std::vector<RegionMetrics>& now,
+                                              std::map<std::string, SeenFile> seen);
 
   const pid_t process_;
   std::vector<Kept> kept_;  // as they came

@@ -28,6 +28,26 @@ if way == "kill":
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
+# Reads all of the file; at each SIGUSR1 its first page, mapped again.
+AGAIN = """
+import mmap, os, signal, sys
+file = open(sys.argv[1], "rb")
+def read(step):
+    global pages
+    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return sum(pages[:len(pages) // step:4096])
+def again(*_):
+    pages.close()
+    read(2048)
+    print("again", flush=True)
+signal.signal(signal.SIGUSR1, again)
+signal.signal(signal.SIGUSR2, lambda *_: os._exit(5))
+read(1)
+print("read", flush=True)
+while True:
+    signal.pause()
+"""
+
 
 class EndedRun(programs.WatchedTest):
     def end_seen(self, *ways, status):
@@ -65,12 +85,42 @@ class EndedRun(programs.WatchedTest):
             file, = (f for f in run["files"] if f["uri"].endswith("/data"))
             self.assertGreater(file["touched_bytes"], 0)
             self.assertGreater(file["counters"]["fills"], 0)
+            self.assertEqual(file["resident_bytes"], 0, "it is not mapped any more")
             self.assertEqual(run["settings"]["policy"], "fifo")
             self.assertEqual(run["settings"]["budget"], "4M")
             self.assertNotIn("report", run["settings"])
             self.assertEqual(run["environment"]["host"], os.uname().nodename)
             self.assertEqual(run["environment"]["kernel"], os.uname().release)
             self.assertRegex(run["program"]["started"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+            self.page.unlink()
+
+    def test_a_file_that_was_mapped_again_has_what_was_counted_before(self):
+        (self.folder / "reader.py").write_text(AGAIN)
+        watcher = self.start("--report", self.page, program=[
+            sys.executable, "reader.py", self.shared / "data"])
+        self.assertEqual(watcher.stdout.readline(), b"read\n")
+        for _ in range(2):  # its watcher looks before it hands a signal on
+            watcher.send_signal(signal.SIGUSR1)
+            self.assertEqual(watcher.stdout.readline(), b"again\n")
+        watcher.send_signal(signal.SIGUSR2)
+        self.assertEqual(watcher.wait(programs.WAIT_S), 5)
+        run, = runs_in(self.page)
+        # But for what came between a look and the end of a mapping.
+        told = sum(file["counters"]["read_bytes"] for file in run["files"])
+        self.assertLessEqual(told, run["counters"]["read_bytes"])
+        self.assertGreater(told, 0.9 * run["counters"]["read_bytes"])
+
+    def test_no_password_and_no_variable_of_others_is_on_the_page(self):
+        self.environment = dict(
+            self.environment, OUTCORE_TOKEN="SECRET1", OUTCORE_CHECKPOINT_KEEP="3",
+            OUTCORE_SCRATCH="redis://u:SECRET2@h",
+            OUTCORE_CHECKPOINT_POOL="versioned://u:SECRET4@h")
+        for ways, status in ((("kill",), -signal.SIGKILL), (("exit",), 0)):
+            run, = self.end_seen(*ways, status=status)
+            self.assertNotIn("SECRET", self.page.read_text())
+            self.assertEqual(run["settings"]["checkpoint_keep"], "3")
+            self.assertEqual(run["settings"]["checkpoint_pool"], "versioned://u:***@h")
+            self.assertFalse({"token", "scratch"} & run["settings"].keys())
             self.page.unlink()
 
     def test_a_program_that_became_another_has_both_on_its_page(self):
