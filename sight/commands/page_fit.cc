@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "cli/text.h"
+#include "sight/commands/kept_records.h"
 
 namespace outcore::cli {
 namespace {
@@ -90,7 +94,32 @@ Json halved_timeline(const Json& timeline) {
   return half;
 }
 
-double waited_in(const Json& json) { return json["counters"].value("fault_ns", 0.0); }
+// Long names of functions, and what a forged record says.
+constexpr size_t kNameBytesMax = 300, kTextBytesMax = 4096, kNextBytesMax = 16384;
+
+Json with_short_texts(const Json& json, size_t bytes_max) {
+  if (const auto text = json.as<std::string>(); text && text->size() > bytes_max)
+    return beginning_of(*text, bytes_max) + "…";
+  if (json.is_array()) {
+    Json list = Json::array();
+    for (const Json& item : json) list.push_back(with_short_texts(item, bytes_max));
+    return list;
+  }
+  if (!json.is_object()) return json;
+  Json object = Json::object();
+  for (const auto& [name, value] : json.members())
+    object[beginning_of(name, kNameBytesMax)] = with_short_texts(value, bytes_max);
+  return object;
+}
+
+// A command that is cut is another command.
+Json short_commands(const Json& commands) {
+  Json list = Json::array();
+  for (const Json& command : commands)
+    if (command.is_text() && command.as<std::string>()->size() <= kNextBytesMax)
+      list.push_back(command);
+  return list;
+}
 
 // Fitting: the records in pieces, whose sizes are known.
 class Fitting {
@@ -110,8 +139,10 @@ class Fitting {
     for (int i = 0; i < kHalvingsMax; ++i) coarsen_maps();
     for (int i = 0; i < kHalvingsMax; ++i) coarsen_timelines();
     leave_out_maps();
+    leave_out_sites();
     leave_out_files();
     leave_out_runs();
+    leave_out_lists();
   }
   size_t put_together(std::vector<Json>* records) {
     size_t gone = 0;
@@ -150,12 +181,12 @@ class Fitting {
   void take_apart(Json record) {
     Run run;
     for (const Json& file : std::as_const(record)["files"]) {
-      run.files.push_back({file, waited_in(file), file["counters"].value("read_bytes", 0.0),
+      run.files.push_back({file, waited_ns_of(file), file["counters"].value("read_bytes", 0.0),
                            script_bytes(file) + 1, false});
       bytes_ += run.files.back().bytes;
     }
     if (!run.files.empty()) record["files"] = Json::array();
-    constexpr size_t kLeftOutBytes = 100;  // what may be told of them
+    constexpr size_t kLeftOutBytes = 150;  // what may be told of them
     run.json = std::move(record);
     run.bytes = script_bytes(run.json) + kLeftOutBytes;
     bytes_ += run.bytes;
@@ -198,6 +229,15 @@ class Fitting {
       bytes_ += kTold;
     }
   }
+  void leave_out_sites() {
+    for (Run* run : runs_least_first()) {
+      if (is_small()) return;
+      if (std::as_const(run->json)["sites"].empty()) continue;
+      replace("why_no_sites", "The places were left out, to keep this page small.", &run->json,
+              &run->bytes);
+      replace("sites", Json::array(), &run->json, &run->bytes);
+    }
+  }
   void leave_out_files() {
     for (const auto& [file, at] : least_first_) {
       Run& run = runs_[at];
@@ -219,11 +259,26 @@ class Fitting {
       for (const File& file : run->files) bytes_ -= file.is_gone ? 0 : file.bytes;
     }
   }
+  // Of which no recorder writes as many as that.
+  void leave_out_lists() {
+    for (const char* const name :
+         {"tuner", "left_to_kernel", "settings", "timeline", "miss_curve", "program"})
+      for (Run& run : runs_) {
+        if (is_small()) return;
+        if (run.is_gone || !run.json.contains(name)) continue;
+        Json rest;  // of the program, all but lists
+        if (name == std::string_view("program"))
+          for (const auto& [member, value] : std::as_const(run.json)[name].members())
+            if (!value.is_array()) rest[member] = value;
+        replace(name, std::move(rest), &run.json, &run.bytes);
+        run.is_coarser = true;
+      }
+  }
   std::vector<Run*> runs_least_first() {
     std::vector<Run*> runs;
     for (Run& run : runs_) runs.push_back(&run);
     std::stable_sort(runs.begin(), runs.end(), [](const Run* a, const Run* b) {
-      return waited_in(a->json) < waited_in(b->json);
+      return waited_ns_of(a->json) < waited_ns_of(b->json);
     });
     return runs;
   }
@@ -241,6 +296,15 @@ size_t script_bytes(const Json& json) {
   constexpr size_t kEscape = sizeof "\\u003c" - 1;
   return text.size() +
          (kEscape - 1) * static_cast<size_t>(std::count(text.begin(), text.end(), '<'));
+}
+
+void shorten_texts(Json* record) {
+  Json next = short_commands(std::as_const(*record)["verdict"]["next"]);
+  Json made = with_short_texts(*record, kTextBytesMax);
+  for (const char* const name : {"sites", "settings", "environment", "left_to_kernel", "policy"})
+    if (made.contains(name)) made[name] = with_short_texts(made[name], kNameBytesMax);
+  if (std::as_const(made)["verdict"].is_object()) made["verdict"]["next"] = std::move(next);
+  *record = std::move(made);
 }
 
 size_t fit_records(size_t bytes_max, std::vector<Json>* records) {

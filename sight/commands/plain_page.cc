@@ -5,6 +5,8 @@
 
 #include "cli/text.h"
 #include "outcore/metrics.h"
+#include "sight/commands/change.h"
+#include "sight/commands/kept_records.h"
 #include "sight/commands/verdict.h"
 
 namespace outcore::cli {
@@ -22,6 +24,19 @@ std::string figure(const std::string& name, const std::string& value) {
 
 std::string seconds_text(uint64_t ns) { return format_seconds(static_cast<double>(ns) * 1e-9); }
 
+// Of a buffer, which other processes have, too, its limit counts.
+std::string memory_figures(const Json& record) {
+  const Json& gauges = record["gauges"];
+  const Json& buffer = record["buffer"];
+  const auto bytes = [&](const char* of_buffer, const char* own) {
+    return format_bytes(buffer.value(of_buffer, gauges.value(own, uint64_t{0})));
+  };
+  const bool is_shared = buffer.is_object();
+  return figure(is_shared ? "buffer, for all its processes" : "budget",
+                bytes("limit_bytes", "budget_bytes")) +
+         figure("at most in use", bytes("used_bytes_max", "used_bytes_max"));
+}
+
 std::string figures_of(const Json& record) {
   const Counters c = counters_of(record["counters"]);
   const LatencyHistogram latency = latency_of(record["latency"]);
@@ -31,21 +46,20 @@ std::string figures_of(const Json& record) {
   const auto count = [](uint64_t n) { return format_count(static_cast<double>(n)); };
   std::string text =
       figure("recorded for", format_seconds(record["program"].value("seconds", 0.0)));
-  text += figure("waiting for pages, of all threads", seconds_text(c.fault_ns));
+  text += figure("waiting for pages, of all threads", seconds_text(waited_ns(c)));
   text += figure("faults", count(c.faults));
-  if (c.faults != 0) {
-    text += figure("half of them took less than", seconds_text(latency.percentile_ns(0.5)));
-    text += figure("99 % of them took less than", seconds_text(latency.percentile_ns(0.99)));
+  if (c.call_waits != 0) text += figure("pages that calls waited for", count(c.call_waits));
+  if (waits(c) != 0) {
+    const std::string of = c.call_waits != 0 ? " of the waits took" : " of them took";
+    text += figure("half" + of + " less than", seconds_text(latency.percentile_ns(0.5)));
+    text += figure("99 %" + of + " less than", seconds_text(latency.percentile_ns(0.99)));
   }
   text += figure("pages brought in", count(brought_in(c)));
   text += figure("of them had been there before", count(c.refaults));
   text += figure("read", format_bytes(c.read_bytes));
   if (touched_bytes != 0) text += figure("of different pages", format_bytes(touched_bytes));
   text += figure("written", format_bytes(c.written_bytes));
-  const Json& gauges = record["gauges"];
-  text += figure("budget", format_bytes(gauges.value("budget_bytes", uint64_t{0})));
-  text += figure("at most in use", format_bytes(gauges.value("used_bytes_max", uint64_t{0})));
-  return "<dl>\n" + text + "</dl>\n";
+  return "<dl>\n" + text + memory_figures(record) + "</dl>\n";
 }
 
 std::string run_text(const Json& record) {
@@ -78,9 +92,9 @@ std::string html_text(const std::string& text) {
 std::string plain_page(const std::vector<Json>& records) {
   std::vector<const Json*> longest_first;
   for (const Json& record : records) longest_first.push_back(&record);
-  const auto waited = [](const Json* r) { return (*r)["counters"].value("fault_ns", 0.0); };
-  std::stable_sort(longest_first.begin(), longest_first.end(),
-                   [&](const Json* a, const Json* b) { return waited(a) > waited(b); });
+  std::stable_sort(longest_first.begin(), longest_first.end(), [](const Json* a, const Json* b) {
+    return waited_ns_of(*a) > waited_ns_of(*b);
+  });
   std::string text;
   for (size_t i = 0; i < std::min(kPlainRunsMax, longest_first.size()); ++i)
     text += run_text(*longest_first[i]);

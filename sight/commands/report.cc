@@ -82,6 +82,14 @@ void add_site(const Json& more, Json* site) {
     (*site)[name] = site->value(name, 0.0) + more.value(name, 0.0);
 }
 
+// A record that somebody has changed may have others.
+Json files_with_paths(const Json& list) {
+  Json files = Json::array();
+  for (const Json& file : list)
+    if (!file.value("path", "").empty()) files.push_back(file);
+  return files;
+}
+
 void name_sites(Json* record, Symbols* symbols) {
   std::vector<Json> named;  // the one with most faults comes first, and stands for its place
   for (Json site : (*record)["sites"]) {
@@ -311,6 +319,8 @@ Result<std::vector<Json>> read_records(const std::string& path) {
 }
 
 void complete_record(Json* record, Symbols* symbols) {
+  if (record->contains("left_to_kernel"))
+    (*record)["left_to_kernel"] = files_with_paths((*record)["left_to_kernel"]);
   name_sites(record, symbols);
   if (std::string why = why_no_places(*record); !why.empty()) (*record)["why_no_sites"] = why;
   (*record)["verdict"] = json_of(verdict_of(facts_of(*record)));
@@ -318,6 +328,7 @@ void complete_record(Json* record, Symbols* symbols) {
 
 std::string page_of(std::vector<Json> records) {
   std::string page{page_template()};
+  for (Json& record : records) shorten_texts(&record);
   const std::string plain = plain_page(records);
   const std::string name =
       records.empty() ? "" : one_line(records.front()["program"].value("command", ""));
