@@ -32,7 +32,9 @@ namespace outcore::cli {
 namespace {
 
 constexpr timespec kRefresh{1, 0};
-constexpr timespec kUntilSeen{0, 50'000'000};  // a program that ends early is seen all the same
+// A program that ends early is seen all the same, and one that leaves all to the kernel costs
+// little: as long as nothing is seen, each pause is twice as long as the last.
+constexpr long kFirstPauseNs = 50'000'000, kLastPauseNs = 800'000'000;
 
 // What the program gives up, this process does not hold: pipes, locks. All but standard error and
 // `kept`.
@@ -245,11 +247,14 @@ Result<std::optional<int>> WatchedRun::start() {
 int WatchedRun::stay(int program, MetricsExport* exported, LastRecord* last) const {
   sigset_t all;
   sigfillset(&all);
+  timespec pause{0, kFirstPauseNs};
   while (true) {
     siginfo_t signal{};
-    const bool is_waiting = page_ && !last->has_seen_files();
-    const int got = ::sigtimedwait(&all, &signal, is_waiting ? &kUntilSeen : &kRefresh);
+    const bool is_waiting = page_ && pause.tv_sec == 0 && !last->has_seen_files();
+    const int got = ::sigtimedwait(&all, &signal, is_waiting ? &pause : &kRefresh);
     if (got < 0) {
+      if (is_waiting)
+        pause = pause.tv_nsec < kLastPauseNs ? timespec{0, 2 * pause.tv_nsec} : kRefresh;
       if (page_) last->look();
       if (exported != nullptr) exported->refresh_or_tell();
       continue;
