@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/shell_word.h"
+#include "cli/text.h"
 #include "outcore/store_catalog.h"
 
 namespace outcore::cli {
@@ -56,6 +57,58 @@ std::map<std::string, std::string> environment_of(pid_t process) {
   return all;
 }
 
+// One word as shell_word() makes it, from `at` on: where it ends; npos: it is none.
+size_t end_of_word(const std::string& line, size_t at) {
+  constexpr std::string_view kMeans = "\\\"`$&|;<>()*?[]{}~#!=";  // something to a shell
+  const bool is_option = at < line.size() && line[at] == '-';
+  const size_t begin = at;
+  while (at < line.size() && line[at] != ' ') {
+    const bool is_escaped = line.compare(at, 2, "$'") == 0;
+    if (is_escaped || line[at] == '\'') {
+      for (at += is_escaped ? 2 : 1; at < line.size() && line[at] != '\''; ++at)
+        if (is_escaped && line[at] == '\\') ++at;
+      if (at >= line.size()) return std::string::npos;
+    } else if (line.compare(at, 2, "\\'") == 0) {
+      ++at;
+    } else if (kMeans.find(line[at]) != std::string_view::npos && !(is_option && line[at] == '=')) {
+      return std::string::npos;
+    }
+    ++at;
+  }
+  return at == begin ? std::string::npos : at;
+}
+
+// No shell does anything else with it than to read words.
+bool has_words_alone(const std::string& line) {
+  if (line.empty() || line != one_line(line)) return false;
+  for (size_t at = 0;; ++at) {
+    at = end_of_word(line, at);
+    if (at == std::string::npos || at >= line.size()) return at == line.size();
+  }
+}
+
+// As run/commands/run_command.h makes them. Nobody shall be told to type what somebody has written
+// into a record.
+bool is_run_command(const std::vector<std::string>& lines) {
+  constexpr std::string_view kRun = " run", kRest = "…";
+  if (lines.size() < 2 || !std::all_of(lines.begin(), lines.end(), has_words_alone)) return false;
+  std::string command = lines.front();
+  if (!command.ends_with(kRun)) return false;
+  command.resize(command.size() - kRun.size());
+  if (end_of_word(command, 0) != command.size()) return false;
+  if (command.ends_with('\'')) command.pop_back();
+  const size_t name = command.find_last_of("/'");
+  if (command.substr(name == std::string::npos ? 0 : name + 1) != "outcore") return false;
+  if (lines.back() != kRest && !lines.back().starts_with("-- ")) return false;
+  return std::all_of(lines.begin() + 1, lines.end() - 1,
+                     [](const std::string& line) { return line.starts_with('-'); });
+}
+
+// Nothing: one of them is no text.
+std::vector<std::string> texts_of(const Json& list) {
+  return list.as<std::vector<std::string>>().value_or(std::vector<std::string>());
+}
+
 std::string program_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
   std::string command;
@@ -91,11 +144,10 @@ std::string OwnCommand::with(const base::NextChange& change) const {
 OwnCommand own_command_of(const Json& record) {
   OwnCommand own;
   const Json& program = record["program"];
-  for (const Json& word : program["arguments"])
-    own.program +=
-        (own.program.empty() ? "" : " ") + shell_word(word.as<std::string>().value_or(""));
-  for (const Json& line : program["run_command"])
-    own.run.push_back(line.as<std::string>().value_or(""));
+  for (const std::string& word : texts_of(program["arguments"]))
+    own.program += (own.program.empty() ? "" : " ") + shell_word(word);
+  own.run = texts_of(program["run_command"]);
+  if (!is_run_command(own.run)) own.run.clear();
   const Json& sources = record["sources"];
   own.is_whole = sources.is_object();
   if (!own.is_whole) return own;
@@ -113,6 +165,7 @@ OwnCommand own_command_of(pid_t process, const std::string& budget_source) {
   own.program = program_of(process);
   own.variables = environment_of(process);
   own.run = run_command_of(process);
+  if (!is_run_command(own.run)) own.run.clear();
   // What the command hands to its program is none of the user's words.
   std::erase_if(own.variables,
                 [](const auto& one) { return one.first.starts_with(kRunVariablePrefix); });

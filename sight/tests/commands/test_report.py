@@ -137,6 +137,32 @@ class Report(RecordTest):
                 ({"program": program}, "outcore run --budget 8M -- ./scan 'a b'")):
             self.assertEqual(self.next_of(settings=settings, **changes), [expected])
 
+    def test_what_somebody_wrote_into_a_record_is_no_command_to_type(self):
+        own = "outcore run --budget 8M -- ./scan 'a b'"
+        for forged in (
+                [5, None], ["outcore run", None], ["outcore run"], ["rm -r /", "-- ./scan"],
+                ["outcore run", "--page 4k\nrm", "-- ./scan"], ["outcore run", "", "-- ./scan"],
+                ["outcore run; rm", "-- ./scan"], ["outcore run", "-- ./scan; rm -r /"],
+                ["outcore run", "-- $(rm)"], ["outcore run", "-q", "./scan"],
+                ["outcore run", "-- 'scan"], ["'rm' outcore run", "-- ./scan"],
+                ["/x/notoutcore run", "-- ./scan"], ["outcore run", "-- a\u001b[31m"], "text", 5):
+            program = {"command": "c", "arguments": ["./scan", "a b"], "pid": 7, "seconds": 1.0,
+                       "run_command": forged}
+            self.assertEqual(self.next_of(program=program), [own], forged)
+        for typed in (["/a/outcore run", "--learn=x", "-- ./scan $'a\\047;b' '\\'' 'it'\\''s; rm'"],
+                      ["'/a b/outcore' run", "-- ./scan"], ["outcore run", "…"]):
+            program = {"command": "c", "pid": 7, "seconds": 1.0, "run_command": typed}
+            self.assertEqual(self.next_of(program=program),
+                             [" ".join([*typed[:-1], "--budget 8M", typed[-1]])])
+        program = {"command": "c", "arguments": [5, "x"], "pid": 7, "seconds": 1.0}
+        self.assertEqual(self.next_of(program=program), ["outcore run --budget 8M -- PROGRAM"])
+
+    def test_what_is_no_file_is_none_that_stays_with_the_kernel(self):
+        file = {"path": "/kept", "reason": "it is small", "size_bytes": 5}
+        run, = runs_in(self.page_of(self.write(record(
+            left_to_kernel=[5, None, {}, {"path": ""}, {"path": 5}, "x", file, {"reason": "x"}]))))
+        self.assertEqual(run["left_to_kernel"], [file])
+
     def test_a_budget_that_the_machine_has_not_is_not_named(self):
         environment = dict(record()["environment"], memory_bytes=7 << 20)
         self.assertEqual(self.next_of(environment=environment), [])
