@@ -177,6 +177,12 @@ class PageCheck:
         if self.is_strict and wanted["files"]:
             count = ask("document.querySelectorAll('#files .file').length")
             self.expect(count == len(run["files"]), f"{which}: {count} files")
+        counted = run.get("counters") if isinstance(run.get("counters"), dict) else {}
+        if counted.get("call_waits") and not counted.get("faults"):
+            said = ask("['files', 'reuse', 'latency'].map(id => "
+                       "document.getElementById(id).textContent).join(' ')")
+            for words in ("its faults", "a fault took", "of the faults", "no faults"):
+                self.expect(words not in said, f"{which}: calls waited, and it says {words}")
         if not wanted["sites"] and run.get("why_no_sites"):
             said = ask("document.querySelector('#sites .reason').textContent")
             self.expect(run["why_no_sites"] in said, f"{which}: {said}")

@@ -246,6 +246,18 @@ def messages():
     return run
 
 
+def calls():
+    """As Python's programs: not one fault, all pages came in by calls."""
+    run = kraken2()
+    for of in (run, *run["files"]):
+        counted = of["counters"]
+        counted.update(call_waits=counted["faults"], call_wait_ns=counted["fault_ns"])
+        counted.update(faults=0, fault_ns=0)
+    run["sites"], run["sampled_faults"] = [], 0
+    run["why_no_sites"] = "Touches alone are seen."  # by `outcore report`
+    return run
+
+
 def nulled(value):
     """The same shape with nothing known."""
     return {name: None for name in value} if isinstance(value, dict) else None
@@ -320,7 +332,8 @@ def samples():
             "empty": [nearly_empty()], "missing": [{"format": "outcore-run", "version": 1}],
             "nulls": [{name: nulled(value) for name, value in full.items()}],
             "hostile": [hostile()], "messages": [messages()], "wrong": [wrong_kinds()],
-            "large": [ten_minutes()], "late": [late()]}
+            "large": [ten_minutes()], "late": [late()],
+            "calls": [calls()]}
 
 
 def make_page(template, d3, runs, title):
