@@ -4,6 +4,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <memory>
+#include <utility>
 
 #include "outcore/runtime.h"
 #include "python/src/arrays_module.h"
@@ -20,9 +21,20 @@ namespace nb = nanobind;
 namespace outcore::python {
 namespace {
 
-void give_up(std::shared_ptr<Runtime>& runtime) {  // ends its threads
+// Ends its threads. Taken with the GIL held: to every other thread it is closed from here on.
+void give_up(std::shared_ptr<Runtime>& runtime) {
+  auto gone = std::move(runtime);
   const nb::gil_scoped_release released;
-  runtime.reset();
+  gone.reset();
+}
+
+// What work(runtime) returns, without the GIL. Another thread may close the handle meanwhile.
+template <class Work>
+auto without_gil(const RuntimeHandle& handle, Work work) {
+  auto runtime = handle.runtime;
+  const nb::gil_scoped_release released;
+  const auto kept = std::move(runtime);  // if it is the last one, it ends without the GIL, too
+  return work(*kept);
 }
 
 std::unique_ptr<RuntimeHandle> start(const nb::dict& options) {
@@ -66,8 +78,7 @@ uint64_t store_size(const nb::bytes& uri_bytes) {
 
 Metrics metrics_of(const RuntimeHandle& handle) {
   handle.check("stats");
-  const nb::gil_scoped_release released;
-  return handle.runtime->metrics();
+  return without_gil(handle, [](Runtime& runtime) { return runtime.metrics(); });
 }
 
 }  // namespace
@@ -92,12 +103,8 @@ NB_MODULE(_core, m) {
       .def("resize_budget",
            [](const RuntimeHandle& r, uint64_t bytes) {
              r.check("resize the budget");
-             outcore::Status status;
-             {
-               const nb::gil_scoped_release released;
-               status = r.runtime->resize_budget(bytes);
-             }
-             require(status, "budget", Blame::kArgument);
+             require(without_gil(r, [&](auto& runtime) { return runtime.resize_budget(bytes); }),
+                     "budget", Blame::kArgument);
            })
       .def("describe_options",
            [](const RuntimeHandle& r) {
@@ -107,12 +114,14 @@ NB_MODULE(_core, m) {
       .def("start_recording",
            [](const RuntimeHandle& r) {
              r.check("start_recording");
-             require(r.runtime->start_recording(), "outcore runtime", Blame::kStore);
+             require(without_gil(r, [](auto& runtime) { return runtime.start_recording(); }),
+                     "outcore runtime", Blame::kStore);
            })
       .def("stop_recording",
            [](const RuntimeHandle& r) {
              r.check("stop_recording");
-             const outcore::Result<std::string> record = r.runtime->stop_recording();
+             const auto record =
+                 without_gil(r, [](auto& runtime) { return runtime.stop_recording(); });
              if (!record) raise(record.error(), "outcore runtime", Blame::kStore);
              return record.value();
            })
