@@ -57,8 +57,10 @@ class Pager:
         self._delivery = "messages" if not is_decided and _offers_messages() else None
         # By id, since arrays have no hash. Whoever closes the pager closes them.
         self.arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-        _all.add(self)
-        for watcher in list(_watchers):
+        with _known_lock:
+            _all.add(self)
+            watchers = list(_watchers)
+        for watcher in watchers:
             watcher.pager_started(self)
 
     def renew(self) -> None:
@@ -108,13 +110,14 @@ class Pager:
         if not self.core.is_inherited:
             for array in list(self.arrays.values()):
                 array.close()
-            for watcher in list(_watchers):
+            for watcher in list(_watchers):  # without a lock: it may be the collector that closes
                 watcher.pager_ends(self)
         self.core.end()
 
 
 class Watcher(Protocol):
-    """Is told of the pagers that come and go, in the thread that starts or closes them."""
+    """Is told of the pagers that come and go, in the thread that starts or closes them; perhaps
+    still while another thread is behind ``unwatch``."""
 
     def pager_started(self, pager: Pager) -> None: ...
 
@@ -123,17 +126,22 @@ class Watcher(Protocol):
 
 _all: weakref.WeakSet[Pager] = weakref.WeakSet()
 _watchers: list[Watcher] = []
+_known_lock = ForkLock()  # guards both; not held while watchers are told
 
 
 def watch(watcher: Watcher) -> list[Pager]:
-    """From now on it is told, until ``unwatch``. The pagers of this process that are there."""
-    _watchers.append(watcher)
-    return [pager for pager in list(_all) if not pager.closed and not pager.core.is_inherited]
+    """From now on it is told, until ``unwatch``. The pagers of this process that are there; of one
+    that starts meanwhile it may be told, too."""
+    with _known_lock:
+        _watchers.append(watcher)
+        pagers = list(_all)
+    return [pager for pager in pagers if not pager.closed and not pager.core.is_inherited]
 
 
 def unwatch(watcher: Watcher) -> None:
-    if watcher in _watchers:
-        _watchers.remove(watcher)
+    with _known_lock:
+        if watcher in _watchers:
+            _watchers.remove(watcher)
 
 
 _default: Pager | None = None

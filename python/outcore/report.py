@@ -10,11 +10,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Any
+import weakref
+from typing import Any, NamedTuple
 
 from . import _core
+from .fork_lock import ForkLock
 from .pager import Pager, unwatch, watch
 from .runtime import Runtime, default_runtime
+
+
+class _Recorded(NamedTuple):
+    core: _core.Runtime  # a reference, which keeps it running until its record is made
+    gone: weakref.finalize[Any, Any]  # of its pager
 
 
 class Report:
@@ -39,9 +46,15 @@ class Report:
                  runtime: Runtime | None = None) -> None:
         self._path = None if path is None else os.path.abspath(os.fspath(path))
         self._runtime = runtime
-        self._cores: list[_core.Runtime] = []  # that are recorded; a reference keeps them running
-        self._ended: list[str] = []            # records of those that were closed meanwhile
-        self._missed = 0
+        # Guards what follows, as other threads start, close and drop runtimes; held while one is
+        # started or stopped, so that whoever finds none left has the records of all. The collector
+        # drops and closes runtimes, too, in the midst of what is done here.
+        self._lock = ForkLock(is_reentrant=True)
+        self._is_over = True
+        self._recorded_of: dict[int, _Recorded] = {}  # by the id of its core
+        self._dropped: list[_core.Runtime] = []  # whose pagers are gone
+        self._ended: list[str] = []  # records of those that were closed or dropped meanwhile
+        self._missed: list[OSError] = []
         self._lines: list[str] | None = None
         self._process = 0
 
@@ -49,55 +62,118 @@ class Report:
         if self._path is not None and not os.path.isdir(os.path.dirname(self._path)):
             raise FileNotFoundError(2, "there is no such folder for the report",
                                     os.path.dirname(self._path))
-        self._lines, self._cores, self._ended, self._missed = None, [], [], 0
-        self._process = os.getpid()
+        with self._lock:
+            self._lines, self._ended, self._missed, self._dropped = None, [], [], []
+            self._recorded_of = {}
+            self._process = os.getpid()
+            self._is_over = False
         try:
             if self._runtime is not None:
-                pagers = [self._runtime._pager]
+                self._start(self._runtime._pager)
             else:
-                pagers = watch(self) or [default_runtime()._pager]
-            for pager in pagers:
-                self._start(pager)
+                for pager in watch(self) or [default_runtime()._pager]:
+                    self.pager_started(pager)
+                if self._missed and not self._recorded_of and not self._ended:
+                    raise self._missed[0]
         except BaseException:
             self._stop()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        self._lines = _worth_telling(self._stop())
-        if self._missed:
-            print(f"outcore: {self._missed} runtime(s) that began within the block could not be "
-                  "recorded", file=sys.stderr)
-        if self._path is None:
-            if kind is None:
-                self._show()
+        if os.getpid() != self._process:  # a forked child: the record is its parent's
+            self._lines = []
+            unwatch(self)
             return
+        failed = self._stop()
+        self._lines = _worth_telling(self._ended)
+        if self._missed:
+            print(f"outcore: {len(self._missed)} runtime(s) could not be recorded: "
+                  f"{self._missed[0]}", file=sys.stderr)
         try:
-            self.save(self._path)
+            if self._path is not None and (self._lines or failed is None):
+                self.save(self._path)
+            if failed is not None:
+                raise failed
         except OSError as error:
             if kind is None:
                 raise
             print(f"outcore: {error}", file=sys.stderr)  # the block's own error goes on
+        if self._path is None and kind is None:
+            self._show()
 
     def _start(self, pager: Pager) -> None:
-        core = pager.core
-        if any(core is other for other in self._cores):
+        with self._lock:
+            self._stop_dropped()
+            core = pager.core
+            if self._is_over or id(core) in self._recorded_of:  # told by another thread first
+                return
+            try:
+                core.start_recording()
+            except ValueError:
+                if core.is_open:
+                    raise
+                return  # another thread has just closed it
+            gone = weakref.finalize(pager, self._pager_dropped, core)
+            gone.atexit = False
+            self._recorded_of[id(core)] = _Recorded(core, gone)
+
+    def _stop_one(self, core: _core.Runtime) -> None:
+        """With the lock held."""
+        recorded = self._recorded_of.pop(id(core), None)
+        if recorded is None:
             return
+        recorded.gone.detach()
         try:
-            core.start_recording()
+            self._ended.append(core.stop_recording())
         except ValueError:
             if core.is_open:
                 raise
-            return  # another thread has just closed it
-        self._cores.append(core)
 
-    def _stop(self) -> list[str]:
-        unwatch(self)
-        while self._cores:
-            core = self._cores.pop()
-            if core.is_open and not core.is_inherited:
-                self._ended.append(core.stop_recording())
-        return self._ended
+    def _stop_early(self, core: _core.Runtime) -> None:
+        """The same within the block: what it raises is told at its end, as whoever closes or drops
+        the runtime is not concerned by it."""
+        try:
+            self._stop_one(core)
+        except OSError as error:
+            self._missed.append(error)
+
+    def _stop_dropped(self) -> None:
+        """With the lock held. Those that nothing uses end by this; what views of arrays still read
+        is recorded further."""
+        dropped, self._dropped = self._dropped, []
+        for core in dropped:
+            if core.is_used and id(core) in self._recorded_of:
+                self._dropped.append(core)
+            else:
+                self._stop_early(core)
+
+    def _stop(self) -> OSError | None:
+        """Stops them all. What one of them raised, the first."""
+        first: OSError | None = None
+        with self._lock:
+            self._is_over = True  # of those that start from here on none is recorded
+        while True:  # others may go on between two of them
+            with self._lock:
+                if not self._recorded_of:
+                    break
+                core = next(reversed(self._recorded_of.values())).core
+                try:
+                    self._stop_one(core)
+                except OSError as error:
+                    first = first or error
+        unwatch(self)  # not before: those that are closed between two of them are told
+        with self._lock:
+            self._dropped = []
+        return first
+
+    def _pager_dropped(self, core: _core.Runtime) -> None:
+        """Called by the collector."""
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            self._dropped.append(core)
+            self._stop_dropped()
 
     # -- told by pagers --
 
@@ -106,16 +182,14 @@ class Report:
             return
         try:
             self._start(pager)
-        except OSError:  # by the option ``report``, or there is no memory
-            self._missed += 1
+        except OSError as error:  # by the option ``report``, or there is no memory
+            self._missed.append(error)
 
     def pager_ends(self, pager: Pager) -> None:
-        core = pager.core
-        for i, other in enumerate(self._cores):
-            if core is other:
-                del self._cores[i]
-                self._ended.append(core.stop_recording())
-                return
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            self._stop_early(pager.core)
 
     # -- what was recorded --
 

@@ -100,6 +100,8 @@ NB_MODULE(_core, m) {
                      return r.runtime->budget_bytes();
                    })
       .def_prop_ro("is_open", [](const RuntimeHandle& r) { return r.runtime != nullptr; })
+      // By a region, a drain, or a call of another thread.
+      .def_prop_ro("is_used", [](const RuntimeHandle& r) { return r.runtime.use_count() > 1; })
       .def("resize_budget",
            [](const RuntimeHandle& r, uint64_t bytes) {
              r.check("resize the budget");

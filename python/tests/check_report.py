@@ -1,8 +1,12 @@
 """outcore.report: what a part of a program did, as a record and as a page."""
 
+import gc
 import json
+import subprocess
 import sys
+import threading
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -63,6 +67,65 @@ def test_records_arrays_that_are_opened_and_closed_within_the_block(tmp_path):
     told = [json.loads(line) for line in (tmp_path / "run.json").read_text().splitlines()]
     assert {one["gauges"]["budget_bytes"] >> 20 for one in told} == {4, 5, 6}
     assert told == seen.records
+
+
+@pytest.mark.filterwarnings("ignore:unclosed outcore array:ResourceWarning")
+def test_runtimes_that_are_dropped_do_not_stay_until_the_block_ends(tmp_path):
+    np.arange(1 << 16, dtype="f8").tofile(tmp_path / "data")
+    cores = []
+    with outcore.report() as seen:
+        for _ in range(8):
+            runtime = outcore.Runtime(budget="4MiB")
+            cores.append(weakref.ref(runtime._pager.core))
+            float(runtime.open(tmp_path / "data", dtype="f8")[5])
+            del runtime
+        gc.collect()
+        outcore.Runtime(budget="4MiB").close()  # what was used as its pager went is looked at again
+        assert [core for core in cores if core() is not None] == []
+    assert len(seen.records) == 8
+
+
+@pytest.mark.filterwarnings("ignore:unclosed outcore array:ResourceWarning")
+def test_a_view_whose_array_is_dropped_is_recorded_further(tmp_path):
+    np.arange(1 << 21, dtype="f8").tofile(tmp_path / "data")
+    with outcore.report() as seen:
+        view = np.asarray(outcore.open(tmp_path / "data", dtype="f8", budget="4MiB"))
+        gc.collect()
+        outcore.Runtime(budget="4MiB").close()
+        float(view.sum())
+    assert seen.record["counters"]["read_bytes"] > 8 << 20
+
+
+@pytest.mark.filterwarnings("ignore:unclosed outcore array:ResourceWarning")
+def test_runtimes_of_other_threads_come_and_go_as_reports_begin_and_end():
+    is_over = threading.Event()
+    errors = []
+
+    def work():
+        try:
+            while not is_over.is_set():
+                with outcore.Runtime(budget="4MiB") as closed:
+                    closed.zeros(10)[0] = 1
+                outcore.Runtime(budget="4MiB").zeros(10)[0] = 1
+        except BaseException as error:
+            errors.append(error)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    with outcore.Runtime(budget="4MiB") as mine:
+        for worker in workers:
+            worker.start()
+        try:
+            for _ in range(20):
+                with outcore.report() as seen:
+                    mine.zeros(10)[0] = 1
+                assert seen._missed == [] and seen.records
+        finally:
+            is_over.set()
+            for worker in workers:
+                worker.join()
+        assert errors == []
+        with outcore.report(runtime=mine):
+            pass
 
 
 def test_calls_that_bring_pages_in_count_as_waiting(array, runtime):
@@ -139,6 +202,56 @@ def test_one_record_is_made_at_a_time_and_again_afterwards(runtime):
     with outcore.report(runtime=runtime) as again:
         pass
     assert again.record["counters"]["faults"] == 0
+
+
+def test_one_that_is_recorded_already_leaves_the_others(runtime, capfd):
+    with outcore.Runtime(budget="5MiB") as other, outcore.report(runtime=other):
+        with outcore.report() as seen:
+            runtime.zeros(10)[0] = 1
+            other.zeros(10)[0] = 1
+    assert {one["gauges"]["budget_bytes"] >> 20 for one in seen.records} == {4}
+    told = capfd.readouterr().err
+    assert "outcore: 1 runtime(s) could not be recorded: " in told and "recorded already" in told
+
+
+def test_one_that_fails_leaves_the_others_free(runtime, tmp_path):
+    class Core:
+        is_open, is_used = True, False
+
+        def start_recording(self):
+            pass
+
+        def stop_recording(self):
+            raise OSError(12, "no room")
+
+    class Failing:
+        core = Core()
+
+    failing = Failing()
+    with pytest.raises(OSError, match="no room"):
+        with outcore.report(tmp_path / "run.json", runtime=runtime) as seen:
+            seen.pager_started(failing)
+    assert json.loads((tmp_path / "run.json").read_text()) == seen.record
+    with outcore.report(runtime=runtime):
+        pass
+
+
+def test_a_forked_child_leaves_the_block_by_its_own_error(tmp_path):
+    done = subprocess.run([sys.executable, "-c", """
+import os, outcore
+try:
+    with outcore.report("run.json") as seen:
+        child = os.fork()
+        if child == 0:
+            raise KeyError("mine")
+except KeyError:
+    try:
+        seen.records
+    except RuntimeError as error:
+        os._exit(7 if "forked child" in str(error) else 8)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(seen.records))
+"""], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("7 1\n", "")
 
 
 def test_what_is_wrong_is_told_before_the_block(runtime, tmp_path):
