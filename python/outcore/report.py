@@ -30,8 +30,9 @@ class Report:
     ``path`` is where the page goes when the block ends; without one it is kept here, shown by
     notebooks behind the cell, and written by ``save``. ``runtime``: whose arrays; without one,
     those of all runtimes, also of arrays with a ``budget`` of their own, and of those that are
-    opened within the block. One record is made at a time of each runtime. The page is made by the
-    command `outcore`, which lies in the wheel, or is found in PATH.
+    opened within the block. One record is made at a time of each runtime: of all, those that are
+    recorded already are left out, which is told on stderr. The page is made by the command
+    `outcore`, which lies in the wheel, or is found in PATH.
 
     >>> import outcore
     >>> a = outcore.zeros((1000, 1000))
@@ -95,7 +96,7 @@ class Report:
                 self.save(self._path)
             if failed is not None:
                 raise failed
-        except OSError as error:
+        except Exception as error:
             if kind is None:
                 raise
             print(f"outcore: {error}", file=sys.stderr)  # the block's own error goes on
@@ -148,9 +149,9 @@ class Report:
             else:
                 self._stop_early(core)
 
-    def _stop(self) -> OSError | None:
+    def _stop(self) -> Exception | None:
         """Stops them all. What one of them raised, the first."""
-        first: OSError | None = None
+        first: Exception | None = None
         with self._lock:
             self._is_over = True  # of those that start from here on none is recorded
         while True:  # others may go on between two of them
@@ -160,7 +161,7 @@ class Report:
                 core = next(reversed(self._recorded_of.values())).core
                 try:
                     self._stop_one(core)
-                except OSError as error:
+                except Exception as error:
                     first = first or error
         unwatch(self)  # not before: those that are closed between two of them are told
         with self._lock:
