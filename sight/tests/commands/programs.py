@@ -113,6 +113,12 @@ class SightTest(unittest.TestCase):
         program.stdin.flush()
         self.assertEqual(program.stdout.readline(), b"touched\n")
 
+    def keep_touching(self, program):
+        """It does nothing else from now on, until the test ends it."""
+        self.addCleanup(program.kill)
+        program.stdin.write(1000 * b"x")
+        program.stdin.flush()
+
     @staticmethod
     def end(program):
         """Lets it end, and gives what it said on standard error."""

@@ -57,7 +57,9 @@ class Explain(programs.SightTest):
         self.assertEqual((last["stalled"], last["limit"]), (0, "nothing"))
 
     def test_what_to_try_is_the_command_of_the_run(self):
-        runtime, = json.loads(self.explain(self.start_scan().pid, "--json"))["runtimes"]
+        program = self.start_scan()
+        self.keep_touching(program)
+        runtime, = json.loads(self.explain(program.pid, "--json"))["runtimes"]
         self.assertTrue(runtime["next"], runtime)
         for next_ in runtime["next"]:
             self.assertIn("run --min-size 4k --budget ", next_)
