@@ -50,7 +50,9 @@ OUTSIDE_MAY_INCLUDE = {
                      "core/base/earlier_output.h", "core/base/record_file.h"},
     # One rule for what is to be tried next, in the table of a run and its report; a header alone.
     # Which variables of a program are options: no others go to a page.
-    "sight/commands": {"core/base/next_run.h", "core/runtime/option_table.h"},
+    # What a record says of the machine, also one that is written for a program that could not.
+    "sight/commands": {"core/base/next_run.h", "core/runtime/option_table.h",
+                       "core/recording/run_facts.h"},
     # As the library reads its config file.
     "far/commands": {"core/os/written_pipe.h"},
 }

@@ -41,6 +41,8 @@ std::string command_of(const Json& words) {
   return text.empty() ? "a program of many arguments" : text;
 }
 
+}  // namespace
+
 std::string time_text(uint64_t since_1970_ns) {
   const auto seconds = static_cast<time_t>(since_1970_ns / 1'000'000'000);
   struct tm parts {};
@@ -49,8 +51,6 @@ std::string time_text(uint64_t since_1970_ns) {
     std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
 }
-
-}  // namespace
 
 Json program_facts(uint64_t started_since_1970_ns, Json run_command) {
   const Json words = arguments();

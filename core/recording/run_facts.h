@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/base/json.h"
 #include "core/published/layout.h"
@@ -15,6 +16,8 @@ base::Json program_facts(uint64_t started_since_1970_ns, base::Json run_command)
 // read: not while another thread may change it.
 base::Json run_command_facts();
 base::Json environment_facts();
+// "2026-01-31T23:59:59Z".
+std::string time_text(uint64_t since_1970_ns);
 // Files that were left to the kernel, or handed back to it.
 base::Json left_files_json(const published::Layout& seen);
 

@@ -1,6 +1,4 @@
 // outcore explain: what a running program's paging comes to, in sentences.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +12,7 @@
 #include "outcore/sight.h"
 #include "sight/commands/change.h"
 #include "sight/commands/observed.h"
+#include "sight/commands/process_facts.h"
 #include "sight/commands/shared_buffer.h"
 #include "sight/commands/verdict.h"
 #include "sight/commands/watch.h"
@@ -56,8 +55,7 @@ RunFacts facts_of(const PublishedRuntime& runtime, const BufferFacts* buffer) {
   };
   facts.is_budget_adapting = set_to("OUTCORE_BUDGET") == "auto";
   facts.is_messages_asked_for = set_to("OUTCORE_DELIVERY") == "messages";
-  facts.memory_bytes = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) *
-                       static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  facts.memory_bytes = machine_memory_bytes();
   facts.counters = m.counters;
   facts.latency = m.fault_latency;
   facts.budget_bytes = m.gauges.budget_bytes;

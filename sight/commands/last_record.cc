@@ -1,24 +1,23 @@
 #include "sight/commands/last_record.h"
 
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <ctime>
-#include <fstream>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "cli/text.h"
+#include "core/recording/run_facts.h"
 #include "core/runtime/option_table.h"
 #include "outcore/sight.h"
 #include "outcore/store_catalog.h"
 #include "sight/commands/change.h"
 #include "sight/commands/own_command.h"
+#include "sight/commands/process_facts.h"
 #include "sight/commands/shared_buffer.h"
 #include "sight/commands/verdict.h"
 #include "sight/commands/watch_json.h"
@@ -26,18 +25,11 @@
 namespace outcore::cli {
 namespace {
 
-std::vector<std::string> texts_in(pid_t process, const char* name) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/" + name, std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
-
 // By name, options that its environment sets; not `report`, a file of the run's own. Variables that
 // are no options may be secrets of others; they stay where they are.
 std::map<std::string, std::string> settings_of(pid_t process) {
   std::map<std::string, std::string> settings;
-  for (const std::string& text : texts_in(process, "environ")) {
+  for (const std::string& text : proc_texts(process, "environ")) {
     constexpr std::string_view kBegin = "OUTCORE_";
     const size_t end = text.find('=');
     if (end == std::string::npos || !text.starts_with(kBegin)) continue;
@@ -47,15 +39,6 @@ std::map<std::string, std::string> settings_of(pid_t process) {
       settings[name] = without_password(text.substr(end + 1));
   }
   return settings;
-}
-
-std::string time_text(uint64_t since_1970_ns) {
-  const auto seconds = static_cast<time_t>(since_1970_ns / 1'000'000'000);
-  struct tm parts {};
-  char text[32] = "";
-  if (::gmtime_r(&seconds, &parts) != nullptr)
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 double seconds_since(uint64_t since_1970_ns) {
@@ -101,18 +84,6 @@ void add(const FetchMetrics& more, FetchMetrics* all) {
   all->left_out_used += more.left_out_used;
 }
 
-// Of the machine, which is this process's, too; as a recorder has it.
-Json environment_of(const PublishedRuntime& runtime) {
-  utsname system{};
-  const bool is_known = ::uname(&system) == 0;
-  const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
-  return Json{{"outcore", runtime.version},
-              {"kernel", is_known ? system.release : ""},
-              {"host", is_known ? system.nodename : ""},
-              {"processors", static_cast<int64_t>(::sysconf(_SC_NPROCESSORS_ONLN))},
-              {"memory_bytes", pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE))}};
-}
-
 Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& arguments,
                const std::vector<std::string>& run_command, const std::vector<BufferFacts>& buffers,
                std::map<std::string, std::string> settings) {
@@ -126,10 +97,11 @@ Json record_of(const PublishedRuntime& runtime, const std::vector<std::string>& 
                            {"arguments", Json(arguments)},
                            {"run_command", run_command.empty() ? Json() : Json(run_command)},
                            {"pid", static_cast<int64_t>(runtime.process)},
-                           {"started", time_text(runtime.started_ns)},
+                           {"started", recording::time_text(runtime.started_ns)},
                            {"runtime_started_ns", runtime.started_ns},
                            {"seconds", seconds_since(runtime.started_ns)}};
-  record["environment"] = environment_of(runtime);
+  record["environment"] = recording::environment_facts();  // this process is on the same machine
+  record["environment"]["outcore"] = runtime.version;
   settings["policy"] = runtime.policy;
   settings.try_emplace("budget", format_bytes(runtime.metrics.gauges.budget_bytes) + " (" +
                                      runtime.budget_source + ")");
@@ -156,7 +128,7 @@ LastRecord::~LastRecord() {
 
 void LastRecord::look() {
   // Before it may have ended.
-  const std::vector<std::string> arguments = texts_in(process_, "cmdline");
+  const std::vector<std::string> arguments = proc_texts(process_, "cmdline");
   const std::vector<std::string> run_command = run_command_of(process_);
   const std::map<std::string, std::string> settings = settings_of(process_);
   const std::vector<int> now = keep_published(process_);

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
 #include "cli/shell_word.h"
 #include "cli/text.h"
 #include "outcore/store_catalog.h"
+#include "sight/commands/process_facts.h"
 
 namespace outcore::cli {
 namespace {
@@ -47,9 +47,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 // Those of Outcore, as they were when it began. Nothing else: nobody could be asked, or the process
 // has written over them.
 std::map<std::string, std::string> environment_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/environ", std::ios::binary);
   std::map<std::string, std::string> all;
-  for (std::string entry; std::getline(file, entry, '\0');) {
+  for (const std::string& entry : proc_texts(process, "environ")) {
     const size_t equals = entry.find('=');
     if (entry.starts_with(kVariablePrefix) && equals != std::string::npos)
       all[entry.substr(0, equals)] = entry.substr(equals + 1);
@@ -110,9 +109,8 @@ std::vector<std::string> texts_of(const Json& list) {
 }
 
 std::string program_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
   std::string command;
-  for (std::string word; std::getline(file, word, '\0');)
+  for (const std::string& word : proc_texts(process, "cmdline"))
     command += (command.empty() ? "" : " ") + shell_word(word);
   return command;
 }

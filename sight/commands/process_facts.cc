@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -66,6 +67,18 @@ void read_stat(const std::string& folder, ProcessFacts* facts) {
 }
 
 }  // namespace
+
+std::vector<std::string> proc_texts(pid_t process, const char* file) {
+  std::ifstream in("/proc/" + std::to_string(process) + "/" + file, std::ios::binary);
+  std::vector<std::string> texts;
+  for (std::string text; std::getline(in, text, '\0');) texts.push_back(text);
+  return texts;
+}
+
+uint64_t machine_memory_bytes() {
+  return static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) *
+         static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
 
 ProcessFacts facts_of(pid_t process) {
   const std::string folder = "/proc/" + std::to_string(process);

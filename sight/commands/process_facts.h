@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace outcore::cli {
 
@@ -20,5 +21,9 @@ struct ProcessFacts {
 
 // What of it can be read: the rest stays as it is when the process ends meanwhile.
 ProcessFacts facts_of(pid_t process);
+// The texts of /proc/PID/cmdline or environ, as they were given; none if they may not be read.
+std::vector<std::string> proc_texts(pid_t process, const char* file);
+// 0: nobody knows.
+uint64_t machine_memory_bytes();
 
 }  // namespace outcore::cli
