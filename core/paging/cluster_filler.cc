@@ -77,9 +77,7 @@ void ClusterFiller::look_for_room(const PageCache& cache, FetchTuner::Miss* miss
     room.limit_bytes = pager_.budget.limit();
     room.used_bytes = pager_.budget.used();
     room.resident_bytes = cache.resident_bytes.load(std::memory_order_relaxed);
-    room.kept_bytes =
-        std::min(room.limit_bytes / 100 * pager_.options.low_watermark,
-                 room.limit_bytes - std::min(room.limit_bytes, pager_.page_bytes_max.load()));
+    room.kept_bytes = pager_.watermarks().low;
     reserve = room.limit_bytes / 16 + chunk_bytes;
   } else {
     reserve = room.limit_bytes / 64 + chunk_bytes;  // all that others need counts as used there

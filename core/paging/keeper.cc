@@ -98,15 +98,7 @@ void Keeper::probe(Shard& shard) {
 
 bool Keeper::keep(Shard& shard) {
   if (shard.rescues.exchange(0, std::memory_order_relaxed) >= Shard::kRescuesMax) probe(shard);
-  const uint64_t limit = pager_.budget.limit();
-  // Pages may be large beside the share above the watermark: the largest must find room, too. A
-  // filler inside a fault handler may not be able to make it (a store that is not fault safe).
-  const uint64_t room =
-      limit - std::min(limit, pager_.page_bytes_max.load(std::memory_order_relaxed));
-  const uint64_t high = std::min(limit / 100 * pager_.options.high_watermark, room);
-  const uint64_t low = std::min(limit / 100 * pager_.options.low_watermark, room);
-  OC_CHECK(low <= high);
-  OC_CHECK(high <= limit);
+  const auto [low, high] = pager_.watermarks();
   if (pager_.is_crowded.exchange(false, std::memory_order_relaxed)) {
     const os::Locked turn(shard.turn);
     if (run_turn(shard, 128, Caller::kThread) == 0 && pager_.budget.used() <= high) return false;

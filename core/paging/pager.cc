@@ -100,6 +100,16 @@ Shard& Pager::shard_of(const PageCache& cache, uint64_t page) const {
   return *shards[(stretch * 0x9E3779B97F4A7C15ull + cache.id) % shards.size()];
 }
 
+Pager::Watermarks Pager::watermarks() const {
+  const uint64_t limit = budget.limit();
+  const uint64_t room = limit - std::min(limit, page_bytes_max.load(std::memory_order_relaxed));
+  const Watermarks marks{std::min(limit / 100 * options.low_watermark, room),
+                         std::min(limit / 100 * options.high_watermark, room)};
+  OC_CHECK(marks.low <= marks.high);
+  OC_CHECK(marks.high <= limit);
+  return marks;
+}
+
 uint64_t Pager::buffer_bytes() const {
   return bounce.shape().total_bytes() +
          options.keepers * write_buffer_bytes(options.budget_bytes, options.keepers);

@@ -85,6 +85,13 @@ struct Pager {
   uint64_t least_budget(uint64_t page_bytes) const;
   // Of the budget, what bounce buffers and the shards' write buffers use.
   uint64_t buffer_bytes() const;
+  // From `high` on keepers evict, down to `low`. Pages may be large beside the share above the
+  // watermark: the largest must find room, too. A filler inside a fault handler may not be able to
+  // make it (a store that is not fault safe).
+  struct Watermarks {
+    uint64_t low = 0, high = 0;  // bytes of the budget
+  };
+  Watermarks watermarks() const;
   // What pins must leave of the budget, so that fills can go on beside them.
   uint64_t pin_reserve_bytes() const { return buffer_bytes() + 8 * page_bytes_max.load(); }
   // Calls f for every page of [first, end) that has a frame, and perhaps for others, whichever is

@@ -27,8 +27,7 @@ constexpr uint64_t kAheadShare = 3;
 // miss: what comes in costs a little too much while there is room.
 bool Readahead::is_full(const PageCache& cache) const {
   if (cache.shared != nullptr) return true;
-  const uint64_t limit = pager_.budget.limit();
-  return pager_.budget.used() + limit / 16 > limit / 100 * pager_.options.low_watermark;
+  return pager_.budget.used() + pager_.budget.limit() / 16 > pager_.watermarks().low;
 }
 
 prefetch::StreamTable::Advice Readahead::ask_streams(const PageCache& cache,
