@@ -44,6 +44,7 @@ Status ViewList::insert(PageCache& cache, View* view) {
   cache.views[slot].store(view, std::memory_order_release);
   const uint32_t before = cache.view_count.fetch_add(1);
   OC_CHECK(before < PageCache::kViewsMax);
+  cache.entry->add_place(slot, reinterpret_cast<uint64_t>(view->address), view->reserved_bytes);
   if (slot >= cache.views_end) cache.views_end.store(slot + 1, std::memory_order_release);
   return {};
 }
@@ -60,6 +61,7 @@ void ViewList::forget(PageCache& cache, View* view) {
   while (slot < cache.views_end && cache.views[slot].load() != view) ++slot;
   const uint32_t before = slot < cache.views_end ? cache.view_count.fetch_sub(1) : 1;
   OC_CHECK(before != 0);
+  if (slot < cache.views_end) cache.entry->remove_place(slot);
   // After each of their turns nobody who evicts looks at it.
   for (const auto& shard : pager_.shards) {
     const os::Locked turn(shard->turn);

@@ -7,11 +7,32 @@ void StoreSlot::clear() {
     flag->store(0, std::memory_order_relaxed);
   for (std::atomic<uint64_t>* const bytes : {&store_bytes, &page_bytes, &resident_bytes})
     bytes->store(0, std::memory_order_relaxed);
+  for (uint32_t i = 0; i < kPlaces; ++i) remove_place(i);
+  places_left_out = 0;
   delivery.set("");
   frames.set("");
   uri.set("");
   fetches.clear();
   counters.clear();
+}
+
+void StoreSlot::add_place(uint32_t number, uint64_t start, uint64_t size_bytes) {
+  OC_ASSERT(start != 0);
+  if (number >= kPlaces) {
+    places_left_out.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  places[number].start.store(start, std::memory_order_relaxed);
+  places[number].end.store(start + size_bytes, std::memory_order_relaxed);
+}
+
+void StoreSlot::remove_place(uint32_t number) {
+  if (number >= kPlaces) {
+    places_left_out.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
+  places[number].end.store(0, std::memory_order_relaxed);
+  places[number].start.store(0, std::memory_order_relaxed);
 }
 
 void Layout::end(StoreSlot& slot) {

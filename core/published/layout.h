@@ -54,8 +54,14 @@ class Text {
   std::array<std::atomic<char>, kBytes> bytes_{};
 };
 
+// Where a store is mapped. Start and end of another moment each, while it changes.
+struct Place {
+  std::atomic<uint64_t> start{0}, end{0};  // addresses of the process; 0: nothing is there
+};
+
 // What is published of the pages of one store.
 struct StoreSlot {
+  static constexpr uint32_t kPlaces = 16;
   // Odd: a page cache uses it. It changes with each user, so that who reads knows whether all that
   // was read belongs together.
   std::atomic<uint32_t> users{0};
@@ -64,6 +70,8 @@ struct StoreSlot {
   std::atomic<uint32_t> is_writable{0}, is_shared{0}, is_degraded{0}, is_over{0};
   std::atomic<uint32_t> is_described{0};  // set last: all that is not counted is there
   std::atomic<uint64_t> store_bytes{0}, page_bytes{0}, resident_bytes{0};
+  std::array<Place, kPlaces> places;
+  std::atomic<uint32_t> places_left_out{0};  // further mappings
   Text<16> delivery, frames;
   Text<512> uri;
   prefetch::FetchCounts fetches;
@@ -71,6 +79,9 @@ struct StoreSlot {
 
   // As nobody has used it. REQUIRES: nobody uses it but the caller, who reads apart.
   void clear();
+  // Its mapping of this number begins here; it has gone. REQUIRES: one at a time for each number.
+  void add_place(uint32_t number, uint64_t start, uint64_t size_bytes);
+  void remove_place(uint32_t number);
 };
 
 // A file whose mappings are the kernel's, by `outcore run`.

@@ -158,6 +158,16 @@ RegionMetrics metrics_of(const StoreSlot& slot) {
   return m;
 }
 
+StorePlaces places_of(const StoreSlot& slot) {
+  StorePlaces places;
+  places.are_all = slot.places_left_out.load() == 0;
+  for (const published::Place& place : slot.places)
+    if (const uint64_t start = place.start.load(), end = place.end.load(); start < end)
+      places.ranges.emplace_back(start, end);
+  std::sort(places.ranges.begin(), places.ranges.end());
+  return places;
+}
+
 PublishedRuntime runtime_of(const Copy& copy, pid_t process) {
   Layout& seen = *copy.layout;
   PublishedRuntime runtime;
@@ -179,6 +189,7 @@ PublishedRuntime runtime_of(const Copy& copy, pid_t process) {
     if (!copy.is_of_one_moment && !copy.is_still(slot.users)) continue;
     add(slot.counters, &m);
     m.regions.push_back(metrics_of(slot));
+    runtime.places.push_back(places_of(slot));
     m.gauges.degraded += m.regions.back().is_degraded;
   }
   const uint64_t lent = seen.budget.lent.load();

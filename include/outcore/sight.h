@@ -7,7 +7,10 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "outcore/metrics.h"
@@ -19,6 +22,12 @@ namespace outcore {
 struct LeftFile {
   std::string path, reason;  // "handed back: …" if it had been taken
   uint64_t size_bytes = 0;   // of the mapping
+};
+
+// Where a store is mapped in its process.
+struct StorePlaces {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;  // addresses: start and end, in their order
+  bool are_all = true;  // no: it is mapped more often than is published (16 times)
 };
 
 // One runtime of a process.
@@ -36,6 +45,7 @@ struct PublishedRuntime {
   // 512 stores have entries; what others count is counted when they end. `policies` is empty, and
   // metadata_bytes, replays and budget_shrink_ns_max are 0.
   Metrics metrics;
+  std::vector<StorePlaces> places;  // of each of metrics.regions
 };
 
 // A process whose library has other counters, so that nothing of them can be read.
@@ -54,11 +64,20 @@ std::vector<pid_t> list_published(std::vector<OtherLibrary>* others = nullptr);
 // and no runtime of it this one).
 Result<std::vector<PublishedRuntime>> look_at(pid_t process);
 
+// The places of all their stores, one runtime after the other.
+std::vector<StorePlaces> places_of(std::span<const PublishedRuntime> runtimes);
+
+struct DirtyBytes {
+  uint64_t all = 0;  // of the process
+  std::vector<std::optional<uint64_t>>
+      each;  // of what was asked for; none: not all places are known
+};
 // How much a process has written that is in no store yet, of all that its runtimes map for writing
-// and may write; of a buffer, what this process may write. Nobody counts it: the kernel is asked,
-// which takes a millisecond or so for each GiB that is in memory. Errors: ESRCH, EACCES; ENOTSUP
-// (the kernel cannot tell: before 6.7); ENOENT (there is nothing of which it could).
-Result<uint64_t> dirty_bytes(pid_t process);
+// and may write, and of that, of each of `stores`; of a buffer, what this process may write. Nobody
+// counts it: the kernel is asked, which takes a millisecond or so for each GiB that is in memory. A
+// page that is written through several mappings of its store counts in each. Errors: ESRCH, EACCES;
+// ENOTSUP (the kernel cannot tell: before 6.7); ENOENT (there is nothing of which it could).
+Result<DirtyBytes> dirty_bytes(pid_t process, std::span<const StorePlaces> stores = {});
 
 // For who wants to know what a process had counted when it ended: descriptors of what its runtimes
 // publish now, which the caller closes. None: it has no runtime, or look_at() would fail.

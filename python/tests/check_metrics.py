@@ -1,4 +1,4 @@
-"""outcore export and its dashboard, by others' parsers: prometheus_client's and PromQL's."""
+"""outcore export and its dashboard, by others' parsers: Prometheus', PromQL's, Grafana's."""
 
 import json
 import os
@@ -12,6 +12,8 @@ import prometheus_client.openmetrics.parser
 import prometheus_client.parser
 import promql_parser
 import pytest
+
+import grafana_schema
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOARD = ROOT / "docs/dashboards/outcore.json"
@@ -106,3 +108,27 @@ def test_a_query_of_the_dashboard_is_promql(title, query):
 def test_what_is_no_promql_is_refused():
     with pytest.raises(ValueError):
         promql_parser.parse("sum by (pid) rate(outcore_faults_total[1m])")
+
+
+def test_the_dashboard_is_of_grafanas_schema():
+    assert grafana_schema.faults_of(json.loads(BOARD.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("path,value", [
+    (["panels", 0, "type"], 7),
+    (["panels", 0, "gridPos", "w"], "wide"),
+    (["panels", 0, "fieldConfig", "defaults", "custom", "drawStyle"], "lines"),
+    (["panels", 0, "options", "legend", "placing"], "bottom"),
+    (["panels", 0, "targets", 0, "expression"], "up"),
+    (["panels", 8, "options", "sortBy", 0, "desc"], "yes"),
+    (["panels", 8, "transformations", 0, "id"], None),
+    (["templating", "list", 1, "definition"], "label_values(up, job)"),
+    (["templating", "list", 1, "refresh"], 9),
+])
+def test_a_dashboard_that_is_not_is_refused(path, value):
+    board = json.loads(BOARD.read_text(encoding="utf-8"))
+    place = board
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    assert len(grafana_schema.faults_of(board)) == 1

@@ -1,5 +1,7 @@
 #include "sight/commands/columns.h"
 
+#include <initializer_list>
+
 namespace outcore::cli {
 namespace {
 
@@ -35,6 +37,11 @@ template <typename T>
 Cell stalled_cell(const T& of, size_t, const Glyphs&) {
   const double stalled = of.change.stalled();
   return {is_stall_known(of) ? short_percent(stalled) : "-", look_of_stalled(stalled)};
+}
+
+template <typename T>
+Cell history_cell(const T& of, size_t width, const Glyphs& glyphs) {
+  return {sparkline(of.stalled, width, 0.25, glyphs), Look::kDim};
 }
 
 Cell budget_cell(const ProcessView& of, size_t, const Glyphs&) {
@@ -161,12 +168,10 @@ std::vector<ProcessColumn> process_end_columns() {
        8,
        8,
        Side::kLeft,
-       [](const P& of, size_t width, const Glyphs& glyphs) {
-         return Cell{sparkline(of.stalled, width, 0.25, glyphs), Look::kDim};
-       },
+       history_cell<P>,
        [](const P& of) { return of.change.stalled(); },
        {},
-       ProcessView::kHistoryMax},
+       kHistoryMax},
       {"command",
        "COMMAND",
        12,
@@ -177,6 +182,111 @@ std::vector<ProcessColumn> process_end_columns() {
        [](const P& of) { return of.facts.command; },
        4096},
   };
+}
+
+// Columns of files, from the left.
+std::vector<StoreColumn> file_columns() {
+  using Side = StoreColumn::Side;
+  using S = StoreView;
+  return {
+      {"file",
+       "FILE",
+       16,
+       0,
+       Side::kEnd,
+       store_cell,
+       {},
+       [](const S& of) { return name_of(of); },
+       80},
+      {"resident",
+       "HERE/SIZE",
+       11,
+       1,
+       Side::kRight,
+       resident_cell,
+       [](const S& of) { return static_cast<double>(of.now.resident_bytes); },
+       {}},
+      {"stalled",
+       "STALL",
+       5,
+       2,
+       Side::kRight,
+       stalled_cell<S>,
+       [](const S& of) { return of.change.stalled(); },
+       {}},
+  };
+}
+
+std::vector<StoreColumn> file_paging_columns() {
+  using Side = StoreColumn::Side;
+  using S = StoreView;
+  return {
+      {"fills", "FILL/s", 6, 4, Side::kRight, rate<S>(short_count, fills), value<S, fills>, {}},
+      {"read", "READ/s", 6, 3, Side::kRight, rate<S>(short_bytes, reads), value<S, reads>, {}},
+      {"write", "WRIT/s", 6, 8, Side::kRight, rate<S>(short_bytes, writes), value<S, writes>, {}},
+      {"dirty",
+       "DIRTY",
+       6,
+       9,
+       Side::kRight,
+       [](const S& of, size_t, const Glyphs&) {
+         return Cell{of.dirty_bytes ? short_bytes(static_cast<double>(*of.dirty_bytes)) : "-"};
+       },
+       [](const S& of) { return static_cast<double>(of.dirty_bytes.value_or(0)); },
+       {}},
+      {"p50", "P50", 5, 10, Side::kRight, rate<S>(time_text, p50), value<S, p50>, {}},
+      {"p99", "P99", 5, 5, Side::kRight, rate<S>(time_text, p99), value<S, p99>, {}},
+      {"refaults",
+       "AGAIN",
+       5,
+       6,
+       Side::kRight,
+       rate<S>(short_percent, refaults),
+       value<S, refaults>,
+       {}},
+      {"amplification",
+       "AMPL",
+       5,
+       7,
+       Side::kRight,
+       [](const S& of, size_t, const Glyphs&) { return Cell{short_ratio(amplification_of(of))}; },
+       [](const S& of) { return or_zero(amplification_of(of)); },
+       {}},
+  };
+}
+
+std::vector<StoreColumn> file_end_columns() {
+  using Side = StoreColumn::Side;
+  using S = StoreView;
+  return {
+      {"fetch",
+       "A MISS BRINGS IN",
+       28,
+       11,
+       Side::kLeft,
+       [](const S& of, size_t, const Glyphs& glyphs) {
+         return Cell{glyphs.shown(of.now.fetches.to_text(of.now.page_bytes))};
+       },
+       {},
+       [](const S& of) { return of.now.fetches.to_text(of.now.page_bytes); },
+       80},
+      {"history",
+       "STALLED",
+       8,
+       12,
+       Side::kLeft,
+       history_cell<S>,
+       [](const S& of) { return of.change.stalled(); },
+       {},
+       kHistoryMax},
+  };
+}
+
+template <typename T>
+std::vector<Column<T>> joined(std::vector<Column<T>> all,
+                              std::initializer_list<std::vector<Column<T>>> others) {
+  for (const auto& more : others) all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 }  // namespace
@@ -207,77 +317,14 @@ double share_of(uint64_t part, uint64_t whole) {
 }
 
 const std::vector<ProcessColumn>& process_columns() {
-  static const std::vector<ProcessColumn> columns = [] {
-    std::vector<ProcessColumn> all = who_columns();
-    for (const auto& more : {paging_columns(), process_end_columns()})
-      all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }();
+  static const std::vector<ProcessColumn> columns =
+      joined(who_columns(), {paging_columns(), process_end_columns()});
   return columns;
 }
 
 const std::vector<StoreColumn>& store_columns() {
-  using Side = StoreColumn::Side;
-  using S = StoreView;
-  static const std::vector<StoreColumn> columns = {
-      {"file",
-       "FILE",
-       16,
-       0,
-       Side::kEnd,
-       store_cell,
-       {},
-       [](const S& of) { return name_of(of); },
-       80},
-      {"resident",
-       "HERE/SIZE",
-       11,
-       1,
-       Side::kRight,
-       resident_cell,
-       [](const S& of) { return static_cast<double>(of.now.resident_bytes); },
-       {}},
-      {"stalled",
-       "STALL",
-       5,
-       2,
-       Side::kRight,
-       stalled_cell<S>,
-       [](const S& of) { return of.change.stalled(); },
-       {}},
-      {"fills", "FILL/s", 6, 4, Side::kRight, rate<S>(short_count, fills), value<S, fills>, {}},
-      {"read", "READ/s", 6, 3, Side::kRight, rate<S>(short_bytes, reads), value<S, reads>, {}},
-      {"write", "WRIT/s", 6, 8, Side::kRight, rate<S>(short_bytes, writes), value<S, writes>, {}},
-      {"p50", "P50", 5, 9, Side::kRight, rate<S>(time_text, p50), value<S, p50>, {}},
-      {"p99", "P99", 5, 5, Side::kRight, rate<S>(time_text, p99), value<S, p99>, {}},
-      {"refaults",
-       "AGAIN",
-       5,
-       6,
-       Side::kRight,
-       rate<S>(short_percent, refaults),
-       value<S, refaults>,
-       {}},
-      {"amplification",
-       "AMPL",
-       5,
-       7,
-       Side::kRight,
-       [](const S& of, size_t, const Glyphs&) { return Cell{short_ratio(amplification_of(of))}; },
-       [](const S& of) { return or_zero(amplification_of(of)); },
-       {}},
-      {"fetch",
-       "A MISS BRINGS IN",
-       28,
-       10,
-       Side::kLeft,
-       [](const S& of, size_t, const Glyphs& glyphs) {
-         return Cell{glyphs.shown(of.now.fetches.to_text(of.now.page_bytes))};
-       },
-       {},
-       [](const S& of) { return of.now.fetches.to_text(of.now.page_bytes); },
-       80},
-  };
+  static const std::vector<StoreColumn> columns =
+      joined(file_columns(), {file_paging_columns(), file_end_columns()});
   return columns;
 }
 

@@ -130,11 +130,10 @@ Verdict explained(const RuntimeView& runtime, const RunFacts& facts, const Buffe
                        {"limit", name_of(now.limit)},
                        {"headline", now.headline}};
   }
-  const Result<uint64_t> dirty = dirty_bytes(runtime.now.process);
+  const Result<DirtyBytes> dirty = dirty_bytes(runtime.now.process);
   if (dirty) {
-    first.push_back(format_bytes(dirty.value()) +
-                    " of its memory are written and in no store yet.");
-    (*json)["dirty_bytes"] = dirty.value();
+    first.push_back(format_bytes(dirty->all) + " of its memory are written and in no store yet.");
+    (*json)["dirty_bytes"] = dirty->all;
   }
   verdict.sentences.insert(verdict.sentences.begin(), first.begin(), first.end());
   if (buffer == nullptr && !runtime.now.shared_buffer.empty())

@@ -2,7 +2,6 @@
 #include "sight/commands/export.h"
 
 #include <prometheus/exposer.h>
-#include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <sstream>
 
 #include "cli/command.h"
@@ -27,80 +27,19 @@
 #include "outcore/buffers.h"
 #include "outcore/sight.h"
 #include "sight/commands/change.h"
+#include "sight/commands/metric_families.h"
 #include "sight/commands/observed.h"
 #include "sight/commands/whole_file.h"
 
 namespace outcore::cli {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
-using prometheus::MetricType;
-using Labels = std::vector<ClientMetric::Label>;
 
 // What stores have of their own.
 constexpr std::string_view kOfStores[] = {
     "faults",     "fills",         "prefetch_fills", "evictions",  "refaults",    "write_backs",
     "read_bytes", "written_bytes", "fault_ns",       "call_waits", "call_wait_ns"};
-
-// As Prometheus' conventions have it: base units, which the name ends with, and _total.
-std::string exported_name(const MetricInfo& metric) {
-  std::string name = "outcore_" + std::string(metric.name);
-  if (metric.unit == "nanoseconds") {
-    const size_t unit = name.rfind("_ns");
-    if (unit != std::string::npos) name.replace(unit, 3, "_seconds");
-  } else if (metric.unit == "pages") {
-    name += "_pages";
-  }
-  return metric.is_counter ? name + "_total" : name;
-}
-
-double exported_value(const MetricInfo& metric, uint64_t value) {
-  const auto number = static_cast<double>(value);
-  return metric.unit == "nanoseconds" ? number * 1e-9 : number;
-}
-
-// Families by name, in the order in which they first come.
-class Families {
- public:
-  void add(const std::string& name, std::string_view help, bool is_counter, const Labels& labels,
-           double value) {
-    ClientMetric metric;
-    metric.label = labels;
-    (is_counter ? metric.counter.value : metric.gauge.value) = value;
-    family(name, help, is_counter ? MetricType::Counter : MetricType::Gauge)
-        .metric.push_back(std::move(metric));
-  }
-  void add_latency(const LatencyHistogram& latency, uint64_t sum_ns, const Labels& labels) {
-    ClientMetric metric;
-    metric.label = labels;
-    uint64_t count = 0;
-    // Below a microsecond and above a minute nothing is told apart.
-    constexpr size_t kFirst = 9, kLast = 36;
-    for (size_t i = 0; i < LatencyHistogram::kBuckets; ++i) {
-      count += latency.count[i];
-      if (i >= kFirst && i <= kLast)
-        metric.histogram.bucket.push_back({count, static_cast<double>(uint64_t{2} << i) / 1e9});
-    }
-    metric.histogram.bucket.push_back({count, std::numeric_limits<double>::infinity()});
-    metric.histogram.sample_count = count;
-    metric.histogram.sample_sum = static_cast<double>(sum_ns) * 1e-9;
-    family("outcore_fault_duration_seconds",
-           "how long faults took, from the entry of the handler, and calls waited for pages",
-           MetricType::Histogram)
-        .metric.push_back(std::move(metric));
-  }
-  std::vector<MetricFamily> take() { return std::move(all_); }
-
- private:
-  MetricFamily& family(const std::string& name, std::string_view help, MetricType type) {
-    const auto [found, is_new] = index_.try_emplace(name, all_.size());
-    if (is_new) all_.push_back({name, std::string(help), type, {}});
-    return all_[found->second];
-  }
-  std::vector<MetricFamily> all_;
-  std::map<std::string, size_t> index_;
-};
 
 // Labels are UTF-8; names of files may be any bytes, and what is none is replaced.
 std::string label_text(const std::string& text) {
@@ -129,10 +68,13 @@ uint64_t value_of(const Gauges& gauges, std::string_view name) {
   return 0;
 }
 
-void add_stores(const Metrics& metrics, const Labels& of_runtime, Families* families) {
+// `dirty`: of each store; shorter, or with nothing, where it is not known.
+void add_stores(const Metrics& metrics, const MetricLabels& of_runtime,
+                std::span<const std::optional<uint64_t>> dirty, MetricFamilies* families) {
   std::set<std::string> seen;  // of one name there may be several: private mappings
-  for (const RegionMetrics& region : metrics.regions) {
-    Labels labels = of_runtime;
+  for (size_t i = 0; i < metrics.regions.size(); ++i) {
+    const RegionMetrics& region = metrics.regions[i];
+    MetricLabels labels = of_runtime;
     const std::string text = label_text(region.uri);
     std::string store = text;
     for (unsigned n = 2; !seen.insert(store).second; ++n) store = text + "#" + std::to_string(n);
@@ -143,6 +85,9 @@ void add_stores(const Metrics& metrics, const Labels& of_runtime, Families* fami
                   static_cast<double>(region.page_bytes));
     families->add("outcore_store_resident_bytes", "of its pages, what is in memory", false, labels,
                   static_cast<double>(region.resident_bytes));
+    if (i < dirty.size() && dirty[i])
+      families->add("outcore_store_dirty_bytes", "of that, written and in no store yet", false,
+                    labels, static_cast<double>(*dirty[i]));
     families->add("outcore_store_degraded", "1: something could not be stored, and still is not",
                   false, labels, region.is_degraded ? 1 : 0);
     for (const MetricInfo& metric : metric_list()) {
@@ -166,11 +111,11 @@ bool is_published(const MetricInfo& metric) {
 // Of a buffer its processes have the pages together: no process's figures have them. `wanted`:
 // those of the processes that are told, by number.
 void add_buffers(const std::map<pid_t, std::set<std::string>>& wanted, bool are_all_wanted,
-                 Families* families) {
+                 MetricFamilies* families) {
   const Result<std::vector<BufferFacts>> all = list_buffers();
   if (!all) return;
   for (const BufferFacts& buffer : all.value()) {
-    const Labels labels{{"buffer", label_text(buffer.name)}};
+    const MetricLabels labels{{"buffer", label_text(buffer.name)}};
     bool is_wanted = are_all_wanted;
     for (const auto& [process, names] : wanted) {
       if (!names.contains(buffer.name)) continue;
@@ -195,22 +140,26 @@ void add_buffers(const std::map<pid_t, std::set<std::string>>& wanted, bool are_
 }
 
 std::vector<MetricFamily> families_of_now(const ProcessFilter& filter) {
-  Families families;
+  MetricFamilies families;
   std::map<pid_t, std::set<std::string>> buffers;
   for (const pid_t process : list_published()) {
     if (filter && !filter(process)) continue;
     const auto runtimes = look_at(process);
     if (!runtimes) continue;  // it has ended
-    if (const Result<uint64_t> dirty = dirty_bytes(process); dirty)
+    DirtyBytes dirty;         // of all their stores, one after the other
+    if (Result<DirtyBytes> asked = dirty_bytes(process, places_of(runtimes.value())); asked) {
+      dirty = std::move(*asked);
       families.add("outcore_dirty_bytes",
                    "what its runtimes have in memory that is in no store yet", false,
                    {{"pid", std::to_string(process)}, {"command", command_of(process)}},
-                   static_cast<double>(dirty.value()));
+                   static_cast<double>(dirty.all));
+    }
+    std::span<const std::optional<uint64_t>> dirty_left = dirty.each;
     for (size_t i = 0; i < runtimes.value().size(); ++i) {
       const PublishedRuntime& runtime = runtimes.value()[i];
-      const Labels labels{{"pid", std::to_string(process)},
-                          {"command", command_of(process)},
-                          {"runtime", std::to_string(i)}};
+      const MetricLabels labels{{"pid", std::to_string(process)},
+                                {"command", command_of(process)},
+                                {"runtime", std::to_string(i)}};
       families.add("outcore_start_time_seconds", "when the runtime began, since 1970", false,
                    labels, static_cast<double>(runtime.started_ns) * 1e-9);
       const Metrics& m = runtime.metrics;
@@ -222,7 +171,8 @@ std::vector<MetricFamily> families_of_now(const ProcessFilter& filter) {
                      exported_value(metric, value));
       }
       families.add_latency(m.fault_latency, waited_ns(m.counters), labels);
-      add_stores(m, labels, &families);
+      add_stores(m, labels, dirty_left, &families);
+      dirty_left = dirty_left.subspan(std::min(m.regions.size(), dirty_left.size()));
       if (!runtime.shared_buffer.empty()) buffers[process].insert(runtime.shared_buffer);
     }
   }

@@ -145,11 +145,10 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
                   {"again", change.is_known() ? short_percent(change.refault_share()) : "-"},
                   {"cpu", process.cpu_share < 0 ? "-" : short_percent(process.cpu_share)},
                   {"rss", bytes_text(process.facts.rss_bytes)}}));
-  const Result<uint64_t> dirty = dirty_bytes(process.pid);
   head.push_back(facts_line(
       {{"read", byte_rate(change, c.read_bytes)},
        {"written", byte_rate(change, c.written_bytes)},
-       {"dirty", dirty ? bytes_text(dirty.value()) : ""},
+       {"dirty", process.dirty_bytes ? bytes_text(*process.dirty_bytes) : ""},
        // Another process takes out what leaves a buffer.
        {"evicted", process.runtimes.front().buffer.empty() ? count_rate(change, c.evictions) : ""},
        {"read in all", bytes_text(process.counters.read_bytes)},
@@ -223,9 +222,8 @@ Page process_page(const ProcessView& process, const PageStyle& style, const RowK
   page.head = process_head(process, style);
   page.head.push_back(
       {{"stalled "},
-       {sparkline(process.stalled,
-                  std::min(ProcessView::kHistoryMax, style.width > 12 ? style.width - 12 : 0), 0.25,
-                  style.glyphs),
+       {sparkline(process.stalled, std::min(kHistoryMax, style.width > 12 ? style.width - 12 : 0),
+                  0.25, style.glyphs),
         Look::kDim}});
   const Table<StoreView> table(store_columns(), style.width, style.glyphs);
   page.head.push_back({});
@@ -268,6 +266,7 @@ Page help_page(const PageStyle& style) {
       "WRIT/s  bytes written back        P50 P99  of these waits, in the interval",
       "AMPL    bytes read / bytes of different pages that came in, since the start",
       "HERE/SIZE  in memory of the whole         !  degraded: a write-back failed",
+      "DIRTY   written, and in no store yet",
       "",
       "Up Down j k   select              Enter   open a process, then a file",
       "Esc q         back, or quit       /       show only what has this text",

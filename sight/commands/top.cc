@@ -36,6 +36,7 @@ Result<bool> look_twice(Watch& watch, std::chrono::milliseconds interval) {
   if (const Status seen = watch.look(); !seen.ok()) return seen.error();
   if (wait_for(interval, -1, STDOUT_FILENO) != Waited::kTimePassed) return false;
   if (const Status seen = watch.look(); !seen.ok()) return seen.error();
+  for (const ProcessView& process : watch.processes()) watch.ask_dirty(process.pid);
   return true;
 }
 

@@ -72,6 +72,7 @@ Page TopWindow::make_page() {
     message_ = "it is not mapped any more: " + store_.uri;
     place_ = Place::kProcess;
   }
+  if (place_ != Place::kList) watch_.ask_dirty(process_.pid);
   style_.sort = sort().key;
   style_.is_reversed = sort().is_reversed;
   if (place_ == Place::kStore) return store_page(*process, *store, style_);

@@ -17,6 +17,13 @@ uint64_t now_ns() {
 
 uint64_t rise(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
 
+// The history with this look.
+const std::deque<double>& add_look(const Change& change, std::deque<double>* stalled) {
+  if (change.is_known()) stalled->push_back(change.stalled());
+  if (stalled->size() > kHistoryMax) stalled->pop_front();
+  return *stalled;
+}
+
 }  // namespace
 
 Status Watch::look() {
@@ -57,6 +64,21 @@ void Watch::take(const Sample& sample) {
   if (only_.empty()) take_buffers(sample.buffers);
   since_boot_ns_ = sample.since_boot_ns;
   since_1970_ns_ = sample.since_1970_ns;
+}
+
+void Watch::ask_dirty(pid_t pid) {
+  const auto process = std::find_if(processes_.begin(), processes_.end(),
+                                    [&](const ProcessView& view) { return view.pid == pid; });
+  if (process == processes_.end() || process->is_dirty_asked) return;
+  process->is_dirty_asked = true;
+  std::vector<PublishedRuntime> runtimes;
+  for (const RuntimeView& runtime : process->runtimes) runtimes.push_back(runtime.now);
+  const Result<DirtyBytes> dirty = dirty_bytes(pid, places_of(runtimes));
+  if (!dirty) return;
+  process->dirty_bytes = dirty->all;
+  size_t at = 0;
+  for (RuntimeView& runtime : process->runtimes)
+    for (StoreView& store : runtime.stores) store.dirty_bytes = dirty->each.at(at++);
 }
 
 const ProcessView* Watch::find(pid_t pid) const {
@@ -106,9 +128,7 @@ ProcessView Watch::view_of(const Sample::Process& process, const std::vector<Buf
     view.degraded += metrics.gauges.degraded;
   }
   if (before != nullptr) seen->stalled = before->stalled;
-  if (view.change.is_known()) seen->stalled.push_back(view.change.stalled());
-  if (seen->stalled.size() > ProcessView::kHistoryMax) seen->stalled.pop_front();
-  view.stalled = seen->stalled;
+  view.stalled = add_look(view.change, &seen->stalled);
   return view;
 }
 
@@ -130,18 +150,21 @@ RuntimeView Watch::view_of(const PublishedRuntime& runtime, std::map<StoreKey, s
   raise(metrics.counters, &seen->highest.counters);
   raise(metrics.fault_latency, &seen->highest.latency);
   for (const RegionMetrics& region : metrics.regions) {
-    StoreView store{region, {}, (*occurrences)[{region.uri, 0}]++};
+    StoreView store;
+    store.now = region;
+    store.occurrence = (*occurrences)[{region.uri, 0}]++;
     const StoreKey key{region.uri, store.occurrence};
-    if (is_known) {
-      Seen earlier;  // zeros: it was mapped since, or again
-      if (before != nullptr)
-        if (const auto same = before->stores.find(key);
-            same != before->stores.end() && !has_fallen(region.counters, same->second.counters))
-          earlier = same->second;
+    SeenStore& seen_store = seen->stores[key];
+    Seen earlier;  // zeros: it was mapped since, or again
+    if (before != nullptr)
+      if (const auto same = before->stores.find(key);
+          same != before->stores.end() && !has_fallen(region.counters, same->second.last.counters))
+        earlier = same->second.last, seen_store.stalled = same->second.stalled;
+    if (is_known)
       store.change = {seconds_, region.counters.since(earlier.counters),
                       region.fault_latency.since(earlier.latency)};
-    }
-    seen->stores[key] = {region.counters, region.fault_latency};
+    store.stalled = add_look(store.change, &seen_store.stalled);
+    seen_store.last = {region.counters, region.fault_latency};
     view.stores.push_back(std::move(store));
   }
   return view;

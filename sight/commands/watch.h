@@ -7,6 +7,7 @@
 #include <chrono>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "outcore/buffers.h"
@@ -29,10 +30,14 @@ struct Sample {
   std::vector<BufferFacts> buffers;
 };
 
+constexpr size_t kHistoryMax = 60;  // looks that are remembered
+
 struct StoreView {
   RegionMetrics now;
   Change change;
-  size_t occurrence = 0;  // of those with the same URI in its process: 0, 1, …
+  size_t occurrence = 0;                // of those with the same URI in its process: 0, 1, …
+  std::optional<uint64_t> dirty_bytes;  // none: not asked, or not known
+  std::deque<double> stalled;           // of the last looks, the latest at the end
 };
 
 struct RuntimeView {
@@ -43,8 +48,6 @@ struct RuntimeView {
 };
 
 struct ProcessView {
-  static constexpr size_t kHistoryMax = 60;
-
   pid_t pid = 0;
   ProcessFacts facts;
   double cpu_share = -1;  // 1: one processor; less than 0: not known yet
@@ -56,6 +59,8 @@ struct ProcessView {
   // Of a buffer's members both are the buffer's, each buffer counted once.
   uint64_t budget_bytes = 0, used_bytes = 0, degraded = 0;
   std::deque<double> stalled;  // of the last looks, the latest at the end
+  bool is_dirty_asked = false;
+  std::optional<uint64_t> dirty_bytes;  // none: not asked, or not known
 
   // Whether it is known what part of the time it was stalled: not of a process without a store
   // whose mappings are the kernel's.
@@ -91,6 +96,10 @@ class Watch {
   // The same with what somebody else saw.
   void take(const Sample& sample);
 
+  // What the process, and each of its stores, has written that is in no store: for pages that tell
+  // it, as the kernel looks at all its memory. Once a look; nothing of a process that is not there.
+  void ask_dirty(pid_t pid);
+
   double seconds() const { return seconds_; }  // since the look before; 0: there was none
   const std::vector<ProcessView>& processes() const { return processes_; }
   const std::vector<BufferView>& buffers() const { return buffers_; }
@@ -104,9 +113,13 @@ class Watch {
     Counters counters;
     LatencyHistogram latency;
   };
+  struct SeenStore {
+    Seen last;
+    std::deque<double> stalled;
+  };
   struct SeenRuntime {
     Seen highest;
-    std::map<StoreKey, Seen> stores;
+    std::map<StoreKey, SeenStore> stores;
   };
   struct SeenProcess {
     uint64_t started = 0;

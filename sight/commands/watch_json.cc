@@ -39,6 +39,8 @@ Json json_of(const Amplification& amplification) {
   return value ? Json(*value) : Json();
 }
 
+Json json_of(const std::optional<uint64_t>& bytes) { return bytes ? Json(*bytes) : Json(); }
+
 Json json_of(const RuntimeView& runtime) {
   const Gauges& gauges = runtime.now.metrics.gauges;
   Json stores = Json::array(), left = Json::array();
@@ -72,6 +74,7 @@ Json json_of(const StoreView& store) {
           {"size_bytes", store.now.size_bytes},
           {"page_bytes", store.now.page_bytes},
           {"resident_bytes", store.now.resident_bytes},
+          {"dirty_bytes", json_of(store.dirty_bytes)},
           {"access", store.now.access},
           {"delivery", store.now.delivery},
           {"frames", store.now.frames},
@@ -86,7 +89,6 @@ Json json_of(const StoreView& store) {
 Json json_of(const ProcessView& process) {
   Json runtimes = Json::array();
   for (const RuntimeView& runtime : process.runtimes) runtimes.push_back(json_of(runtime));
-  const Result<uint64_t> dirty = dirty_bytes(process.pid);
   return {{"pid", static_cast<int64_t>(process.pid)},
           {"user", process.facts.user},
           {"program", process.facts.name},
@@ -95,7 +97,7 @@ Json json_of(const ProcessView& process) {
           {"rss_bytes", process.facts.rss_bytes},
           {"budget_bytes", process.budget_bytes},
           {"used_bytes", process.used_bytes},
-          {"dirty_bytes", dirty ? Json(dirty.value()) : Json()},
+          {"dirty_bytes", json_of(process.dirty_bytes)},
           {"degraded", process.degraded},
           {"amplification", json_of(process.amplification)},
           {"counters", json_of(process.counters)},

@@ -23,7 +23,7 @@ class Dashboard(programs.SightTest):
                     for target in panel["targets"])
         for variable in self.board["templating"]["list"]:
             if variable["type"] == "query":
-                yield variable["name"], variable["definition"]
+                yield variable["name"], variable["query"]["query"]
 
     def test_every_metric_is_one_that_export_gives(self):
         text = self.run_outcore("export", "--pid", self.start_scan().pid).stdout.decode()

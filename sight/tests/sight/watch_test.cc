@@ -170,8 +170,20 @@ TEST(Watch, KeepsSixtyOfTheLastLooks) {
   Watch watch;
   for (int i = 0; i < 100; ++i)
     watch.take(sample(i, {process(1, {store("/a", static_cast<uint64_t>(i) * 1'000'000)})}));
-  EXPECT_EQ(watch.processes()[0].stalled.size(), ProcessView::kHistoryMax);
+  EXPECT_EQ(watch.processes()[0].stalled.size(), kHistoryMax);
   EXPECT_DOUBLE_EQ(watch.processes()[0].stalled.back(), 1.0);
+}
+
+TEST(Watch, EachStoreHasItsOwnHistory) {
+  Watch watch;
+  watch.take(sample(0, {process(1, {store("/a", 0), store("/b", 0)})}));
+  watch.take(sample(1, {process(1, {store("/a", 500'000), store("/b", 0)})}));
+  watch.take(sample(2, {process(1, {store("/a", 500'000), store("/b", 250'000)})}));
+  const std::vector<StoreView>& seen = watch.processes()[0].runtimes[0].stores;
+  EXPECT_EQ(seen[0].stalled, (std::deque<double>{0.5, 0}));
+  EXPECT_EQ(seen[1].stalled, (std::deque<double>{0, 0.25}));
+  watch.take(sample(3, {process(1, {store("/a", 10), store("/b", 250'000)})}));
+  EXPECT_EQ(watch.processes()[0].runtimes[0].stores[0].stalled.size(), 1u) << "another of its name";
 }
 
 TEST(Watch, BuffersWhoseMembersLeaveHaveNoNegativeRates) {
