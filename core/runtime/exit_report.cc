@@ -18,6 +18,8 @@
 #include "core/base/earlier_output.h"
 #include "core/base/error.h"
 #include "core/os/wait.h"
+#include "core/runtime/learnt_starts.h"
+#include "core/runtime/run_recording.h"
 
 namespace outcore::runtime {
 namespace {
@@ -113,14 +115,14 @@ void append_line(const std::string& path, const std::string& line, const char* w
 
 bool is_to_be_recorded(Runtime::Impl& impl) {
   // A child that came about without fork's handlers has no record of its own.
-  return impl.is_recorded_to_file && impl.sheet->memory().process.load() == ::getpid() &&
-         !impl.is_recorded.exchange(true);
+  return impl.recording->is_of_whole_run() && impl.sheet->memory().process.load() == ::getpid() &&
+         !impl.recording->is_written.exchange(true);
 }
 
 // The same.
 void write_record(Runtime::Impl& impl, const Metrics& metrics) noexcept {
   try {
-    append_line(impl.record_path, impl.record_of(*impl.recorder, metrics) + "\n",
+    append_line(impl.recording->path(), impl.recording->finish(metrics) + "\n",
                 "the record of the run", false);
   } catch (const std::bad_alloc&) {
     std::fputs("outcore: the record of the run cannot be written: no memory is left\n", stderr);
@@ -130,7 +132,7 @@ void write_record(Runtime::Impl& impl, const Metrics& metrics) noexcept {
 // Within exit() or a destructor, which no exception may leave.
 void keep_and_report(Runtime::Impl& impl) noexcept {
   try {
-    if (const Status s = impl.keep_learnt(false); !s)
+    if (const Status s = impl.learnt->keep(false); !s)
       std::fprintf(stderr, "outcore: %s\n", s.message().c_str());
   } catch (const std::bad_alloc&) {
     std::fputs("outcore: what was learnt cannot be kept: no memory is left\n", stderr);
@@ -148,7 +150,7 @@ void report_all() {
   waiting().lock.unlock();
   for (const auto& impl : all) {
     if (impl->generation != process_generation()) continue;
-    if (impl->keeps_learnt_at_exit.exchange(false)) keep_and_report(*impl);
+    if (impl->learnt->keeps_at_exit.exchange(false)) keep_and_report(*impl);
     const bool is_recorded = is_to_be_recorded(*impl);
     const bool is_told = is_wanted(*impl) && !impl->is_reported.exchange(true);
     if (!is_recorded && !is_told) continue;
@@ -210,15 +212,15 @@ Metrics collect_metrics(Runtime::Impl& impl) {
 }
 
 void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
-  if (impl->is_recorded_to_file) empty_if_left(impl->record_path);
+  if (impl->recording->is_of_whole_run()) empty_if_left(impl->recording->path());
   if (is_wanted(*impl) && impl->options.metrics_at_exit != "text")
     empty_if_left(impl->options.metrics_at_exit);
-  if (is_wanted(*impl) || impl->is_recorded_to_file) remember(impl);
+  if (is_wanted(*impl) || impl->recording->is_of_whole_run()) remember(impl);
 }
 
 void keep_learnt_at_exit(const std::shared_ptr<Runtime::Impl>& impl) {
   OC_CHECK(impl != nullptr);
-  if (!impl->keeps_learnt_at_exit.exchange(true)) remember(impl);
+  if (!impl->learnt->keeps_at_exit.exchange(true)) remember(impl);
 }
 
 void report_end(Runtime::Impl& impl) {

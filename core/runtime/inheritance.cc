@@ -19,6 +19,8 @@
 #include "core/os/file_lock.h"
 #include "core/os/wait.h"
 #include "core/region/address_map.h"
+#include "core/runtime/mapper.h"
+#include "core/runtime/sharing.h"
 #include "core/store/file_store.h"
 
 namespace outcore::runtime {
@@ -70,13 +72,14 @@ Result<std::shared_ptr<Runtime::Impl>> runtime_after(const Runtime::Impl& parent
   if (!stand_in.why_none.ok()) return stand_in.why_none.error();
   if (std::shared_ptr<Runtime::Impl> known = stand_in.runtime.lock(); known != nullptr)
     return known;
-  OC_CHECK(parents.shared_buffer != nullptr);
-  if (!parents.shared_buffer->member().is_found_by_name())
+  OC_CHECK(parents.sharing->buffer() != nullptr);
+  if (!parents.sharing->buffer()->member().is_found_by_name())
     return stand_in.why_none = Error{EACCES,
                                      "its buffer is not found from here (another user, another "
                                      "root, or its file was removed)"},
            stand_in.why_none.error();
-  auto started = Runtime::Impl::start(options_after(parents), parents.has_own_budget_beside);
+  auto started =
+      Runtime::Impl::start(options_after(parents), parents.sharing->has_own_budget_beside());
   if (started)
     stand_in.runtime = started.value();
   else
@@ -182,7 +185,7 @@ Status attach_view(View& view, Region::Impl& region, std::shared_ptr<Runtime::Im
   // same by now: pages of the child's own are as right.
   lent.must_share = file_of(view) != nullptr;
   Result<std::unique_ptr<Region::Impl>> made =
-      (*runtime)->map(std::move(store).value(), region.uri, options, &lent);
+      (*runtime)->mapper->map(std::move(store).value(), region.uri, options, &lent);
   if (!made) return made.error();
   take_over(region, *made.value());
   return {};

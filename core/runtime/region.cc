@@ -13,6 +13,7 @@
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
 #include "core/runtime/inheritance.h"
+#include "core/runtime/mapper.h"
 #include "core/runtime/runtime_impl.h"
 
 namespace outcore {
@@ -372,7 +373,7 @@ Status Region::unmap(bool force) {
   const os::CancelBlock uncancelled;
   const Call call(impl_.get(), "unmap", 0, 0);
   if (!call.status.ok()) return call.status;
-  return impl_->runtime->unmap(*impl_, force);
+  return impl_->runtime->mapper->unmap(*impl_, force);
 }
 
 }  // namespace outcore

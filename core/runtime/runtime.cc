@@ -16,7 +16,12 @@
 #include "core/os/wait.h"
 #include "core/region/address_map.h"
 #include "core/runtime/exit_report.h"
+#include "core/runtime/learnt_starts.h"
+#include "core/runtime/mapper.h"
+#include "core/runtime/region_changes.h"
+#include "core/runtime/run_recording.h"
 #include "core/runtime/runtime_impl.h"
+#include "core/runtime/sharing.h"
 #include "core/runtime/start_checks.h"
 #include "core/store/buffer_set.h"
 #include "core/store/registry.h"
@@ -57,18 +62,24 @@ Status open_pool_once(const std::string& uri) {
 
 }  // namespace runtime
 
-Runtime::Impl::Impl() : generation(runtime::process_generation()) {}
+Runtime::Impl::Impl()
+    : learnt(std::make_unique<runtime::LearntStarts>(*this)),
+      sharing(std::make_unique<runtime::Sharing>(*this)),
+      recording(std::make_unique<runtime::RunRecording>(*this)),
+      mapper(std::make_unique<runtime::Mapper>(*this)),
+      changes(std::make_unique<runtime::RegionChanges>(*this)),
+      generation(runtime::process_generation()) {}
 
 Runtime::Impl::~Impl() {
   if (generation != runtime::process_generation()) {
     // In a forked child: the threads are the parent's, so nothing can be ended here.
     static_cast<void>(checkpointer.release());
     static_cast<void>(governor.release());
-    static_cast<void>(recorder.release());
+    recording->leave_to_parent();
     static_cast<void>(engine.release());
     static_cast<void>(sources.release());
     // Nor may its place in a buffer be given up, which is the parent's.
-    static_cast<void>(new std::shared_ptr<buffer::Buffer>(std::move(shared_buffer)));
+    sharing->leave_to_parent();
     for (auto& [key, cache] : caches) static_cast<void>(cache.release());
     static_cast<void>(new std::shared_ptr<published::Sheet>(std::move(sheet)));
     return;
@@ -76,13 +87,13 @@ Runtime::Impl::~Impl() {
   checkpointer.reset();
   if (governor != nullptr) governor->end();
   if (engine != nullptr) runtime::report_end(*this);
-  recorder.reset();
+  recording->end();
   sources.reset();  // event threads use the engine, so they end first
   // A store of the program may outlive the buffers that it was lent.
   if (engine != nullptr) store::BufferSet::of_process().forget(engine->pager().buffers());
   governor.reset();
   engine.reset();
-  if (private_bytes != 0) shared_buffer->release_private(private_bytes);
+  sharing->release_private_memory();
 }
 
 Status Runtime::Impl::check_alive(const std::string& what) const {
@@ -102,22 +113,21 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   auto impl = std::make_shared<Impl>();
   impl->given = options;
   impl->options = std::move(resolved).value();
-  impl->has_own_budget_beside = has_own_budget_beside;
   const runtime::ResolvedOptions& o = impl->options;
   Result<os::KernelFeatures> kernel = os::detect_kernel_features(o.kernel);
   if (!kernel) return kernel.error();
   impl->kernel = std::move(kernel).value();
   impl->sources =
       std::make_unique<runtime::FaultSources>(impl->kernel, o.event_threads, o.event_batch);
-  if (Status s = impl->join_buffer(); !s) return s.error();
+  if (Status s = impl->sharing->join(has_own_budget_beside); !s) return s.error();
   impl->sheet = published::Sheet::make();
   if (impl->sheet == nullptr)
     return base::system_error(ENOMEM, "make room for counters", "no memory or addresses are left");
   paging::PagerOptions e;
   e.budget_cells = &impl->sheet->memory().budget;
   e.policy_now = &impl->sheet->memory().policy_now;
-  e.budget_bytes = base::round_down(impl->pages_bytes(), kSystemPage);
-  e.buffer_bounce = impl->buffer_bounce();
+  e.budget_bytes = base::round_down(impl->sharing->pages_bytes(), kSystemPage);
+  e.buffer_bounce = impl->sharing->bounce_shape();
   const uint64_t memory_bytes =
       static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) * kSystemPage;
   e.frames_max = std::max({e.budget_bytes, memory_bytes, o.largest_budget()}) / kSystemPage;
@@ -136,9 +146,9 @@ Result<std::shared_ptr<Runtime::Impl>> Runtime::Impl::start(const RuntimeOptions
   impl->publish();
   if (Status s = paging::Pager::check_budget(e, o.page_bytes); !s)
     return Error{s.code(), budget_from + s.message()};
-  impl->start_learning();
+  impl->learnt->start();
   if (Status s = impl->start_governor(); !s) return s.error();
-  if (Status s = impl->start_recording(); !s) {
+  if (Status s = impl->recording->start_by_option(); !s) {
     // Set from outside, it is no reason to have no budget.
     if (o.source_of("report") == "the program") return s.error();
     std::fprintf(stderr, "outcore: %s: the run is not recorded\n", s.message().c_str());
@@ -158,26 +168,13 @@ void Runtime::Impl::publish() const {
   published::Layout& seen = sheet->memory();
   seen.policy.set(options.policy);
   seen.budget_source.set(options.source_of("budget"));
-  seen.shared_buffer.set(shared_buffer != nullptr ? options.buffer : "");
+  seen.shared_buffer.set(sharing->buffer() != nullptr ? options.buffer : "");
   seen.buffer_bytes = engine->pager().buffer_bytes();
   sheet->show();
 }
 
-// Claims the store: no other runtime of this process may write its bytes until its cache is
-// dropped.
-Status Runtime::Impl::claim(const Store& store, const std::string& uri) {
-  const std::string identity = store.identity();
-  if (identity.empty() || claims.contains(identity)) return {};
-  if (claims[identity].acquire(identity)) return {};
-  claims.erase(identity);
-  return Error{EBUSY, "map " + uri +
-                          ": another runtime of this process has it mapped for writing, and "
-                          "neither would see what the other writes: map it by that runtime, or "
-                          "unmap it there first"};
-}
-
 Status Runtime::Impl::start_governor() {
-  if (!options.adapts_budget || shared_buffer != nullptr) return {};
+  if (!options.adapts_budget || sharing->buffer() != nullptr) return {};
   Result<runtime::BudgetGovernor::Meter> meter = runtime::BudgetGovernor::machine_meter();
   if (!meter) return meter.error();
   const uint64_t frames_bytes = uint64_t{engine->pager().frames.count()} * kSystemPage;
@@ -195,9 +192,9 @@ Status Runtime::Impl::start_governor() {
 Result<Runtime> Runtime::start(const RuntimeOptions& options) {
   Result<std::shared_ptr<Impl>> impl = Impl::start(options);
   if (!impl) return impl.error();
-  if (const std::string complaint = impl.value()->learn_complaint(); !complaint.empty())
+  if (const std::string complaint = impl.value()->learnt->complaint(); !complaint.empty())
     std::fprintf(stderr, "outcore: %s\n", complaint.c_str());
-  if (impl.value()->learns_by_option) runtime::keep_learnt_at_exit(impl.value());
+  if (impl.value()->learnt->learns_by_option()) runtime::keep_learnt_at_exit(impl.value());
   return Runtime(std::move(impl).value());
 }
 
@@ -244,7 +241,7 @@ Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
     open.is_writable = open.may_create = true;
   }
   // Opening a store that may be created makes it as large as it is to be.
-  if (Status s = impl_->may_resize(uri, open.size_bytes); !s)
+  if (Status s = impl_->sharing->may_resize(uri, open.size_bytes); !s)
     return Error{s.code(), "map " + uri + ": " + s.message()};
   Result<std::shared_ptr<Store>> store = open_store(uri, open);
   if (!store) return store.error();
@@ -256,7 +253,7 @@ Result<Region> Runtime::map(std::shared_ptr<Store> store, const MapOptions& opti
   if (store == nullptr) return Error{EINVAL, "map: no store was given"};
   const std::string uri = store->uri();
   if (Status s = impl_->check_alive("map " + uri); !s) return s.error();
-  Result<std::unique_ptr<Region::Impl>> region = impl_->map(std::move(store), uri, options);
+  Result<std::unique_ptr<Region::Impl>> region = impl_->mapper->map(std::move(store), uri, options);
   if (!region) return region.error();
   return Region(std::move(region).value());
 }
@@ -264,7 +261,7 @@ Result<Region> Runtime::map(std::shared_ptr<Store> store, const MapOptions& opti
 Status Runtime::resize_budget(uint64_t bytes) {
   const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("resize the budget"); !s) return s;
-  if (impl_->shared_buffer != nullptr) return resize_buffer(impl_->options.buffer, bytes);
+  if (impl_->sharing->buffer() != nullptr) return resize_buffer(impl_->options.buffer, bytes);
   return impl_->governor != nullptr ? impl_->governor->fix(bytes)
                                     : impl_->engine->resize_budget(bytes);
 }
@@ -272,8 +269,8 @@ Status Runtime::resize_budget(uint64_t bytes) {
 uint64_t Runtime::budget_bytes() const {
   if (!impl_->check_alive("").ok())
     return impl_->options.budget_bytes;  // the board is the parent's
-  return impl_->shared_buffer != nullptr ? impl_->shared_buffer->room().limit_bytes()
-                                         : impl_->engine->budget_bytes();
+  return impl_->sharing->buffer() != nullptr ? impl_->sharing->buffer()->room().limit_bytes()
+                                             : impl_->engine->budget_bytes();
 }
 
 Metrics Runtime::metrics() const {
@@ -351,30 +348,6 @@ Result<Reservation> Runtime::reserve_over(void* at, uint64_t size_bytes) {
   reservation->runtime = impl_;
   impl_->reservations.push_back(reservation.get());
   return Reservation(std::move(reservation));
-}
-
-Result<std::byte*> Runtime::Impl::place(const MapOptions& o, uint64_t reserve_bytes,
-                                        uint64_t page_bytes) {
-  if (o.address == nullptr)
-    return os::reserve_addresses(reserve_bytes, std::max<uint64_t>(page_bytes, 4096));
-  auto* address = static_cast<std::byte*>(o.address);
-  const bool is_inside =
-      std::any_of(reservations.begin(), reservations.end(), [&](const Reservation::Impl* r) {
-        return address >= r->address && address + reserve_bytes <= r->address + r->size_bytes;
-      });
-  if (!is_inside)
-    return Error{EINVAL, "map at a fixed address: it is not inside a Reservation of this runtime"};
-  if (region::AddressMap::instance().overlaps(address, reserve_bytes))
-    return Error{EEXIST, "map at a fixed address: another region is there; unmap it first"};
-  return address;
-}
-
-void Runtime::Impl::release_place(const Region::Impl& region) {
-  if (region.is_lent) return;
-  if (region.is_fixed)
-    os::make_inaccessible(region.view->address, region.reserve_bytes);
-  else
-    os::release_addresses(region.view->address, region.reserve_bytes);
 }
 
 }  // namespace outcore

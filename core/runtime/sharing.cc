@@ -1,11 +1,12 @@
-// Sharing: what is mapped read-only, and known to be the same for all, has its pages in a buffer,
-// with other processes (core/buffer); files also if they are written. See runtime_impl.h.
+#include "core/runtime/sharing.h"
+
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -13,11 +14,12 @@
 #include "core/os/buffer_frames.h"
 #include "core/paging/shared_writer.h"
 #include "core/runtime/map_checks.h"
+#include "core/runtime/mapper.h"
 #include "core/runtime/runtime_impl.h"
 #include "core/store/file_store.h"
 #include "core/store/uri.h"
 
-namespace outcore {
+namespace outcore::runtime {
 
 using budget::BouncePool;
 
@@ -60,35 +62,43 @@ bool can_be_written_together(const store::FileStore& file, const MapOptions& o,
 
 }  // namespace
 
-Status Runtime::Impl::join_buffer() {
-  if (options.buffer == "none") return {};
+Status Sharing::join(bool has_own_budget_beside) {
+  has_own_budget_beside_ = has_own_budget_beside;
+  if (runtime_.options.buffer == "none") return {};
   Result<std::shared_ptr<buffer::Buffer>> joined =
-      buffer::Buffer::join(options.buffer, options.budget_bytes);
+      buffer::Buffer::join(runtime_.options.buffer, runtime_.options.budget_bytes);
   if (!joined) return joined.error();
-  shared_buffer = std::move(joined).value();
-  const uint64_t bytes = buffer_bounce().total_bytes();
-  if (shared_buffer->acquire_private(bytes, kWaitNs)) {
-    private_bytes = bytes;
+  buffer_ = std::move(joined).value();
+  const uint64_t bytes = bounce_shape().total_bytes();
+  if (buffer_->acquire_private(bytes, kWaitNs)) {
+    private_bytes_ = bytes;
     return {};
   }
-  return Error{ENOMEM, "join the buffer " + options.buffer + ": its limit of " +
-                           base::format_bytes(shared_buffer->room().limit_bytes()) +
+  return Error{ENOMEM, "join the buffer " + runtime_.options.buffer + ": its limit of " +
+                           base::format_bytes(buffer_->room().limit_bytes()) +
                            " has no room for what one more process needs beside the pages: make it "
                            "larger (outcore buffers resize NAME SIZE)"};
 }
 
+void Sharing::release_private_memory() {
+  if (private_bytes_ != 0) buffer_->release_private(std::exchange(private_bytes_, 0));
+}
+
+void Sharing::leave_to_parent() {
+  static_cast<void>(new std::shared_ptr<buffer::Buffer>(std::move(buffer_)));
+}
+
 // Until a region needs them the pager has no pages of its own; then half of the limit, or less.
-uint64_t Runtime::Impl::pages_bytes() const {
-  return shared_buffer == nullptr || has_own_budget_beside
-             ? options.budget_bytes
-             : shared_buffer->room().limit_bytes() / 2;
+uint64_t Sharing::pages_bytes() const {
+  return buffer_ == nullptr || has_own_budget_beside_ ? runtime_.options.budget_bytes
+                                                      : buffer_->room().limit_bytes() / 2;
 }
 
 // Some buffers for transfers of up to 512 KiB: less than a hundredth of the limit, and a huge page
 // from half a GiB on.
-BouncePool::Shape Runtime::Impl::buffer_bounce() const {
-  if (shared_buffer == nullptr) return {};
-  const uint64_t limit = shared_buffer->room().limit_bytes();
+BouncePool::Shape Sharing::bounce_shape() const {
+  if (buffer_ == nullptr) return {};
+  const uint64_t limit = buffer_->room().limit_bytes();
   BouncePool::Shape shape;
   shape.small_count = 8;
   shape.chunk_bytes = std::clamp<uint64_t>(std::bit_floor(limit / 512), 32 << 10, 512 << 10);
@@ -97,63 +107,64 @@ BouncePool::Shape Runtime::Impl::buffer_bounce() const {
   return shape;
 }
 
-bool Runtime::Impl::can_share(const paging::PageCache& cache, const MapOptions& o,
-                              const Lent* lent) const {
-  const Delivery delivery = o.delivery.value_or(options.delivery);
-  const FrameKind frames = o.frames.value_or(options.frames);
-  return shared_buffer != nullptr && o.access != Access::kPrivate &&
+bool Sharing::can_share(const paging::PageCache& cache, const MapOptions& o,
+                        const Runtime::Impl::Lent* lent) const {
+  const Delivery delivery = o.delivery.value_or(runtime_.options.delivery);
+  const FrameKind frames = o.frames.value_or(runtime_.options.frames);
+  return buffer_ != nullptr && o.access != Access::kPrivate &&
          cache.page_bytes == base::kSystemPage && (lent == nullptr || lent->may_share) &&
-         kernel.has_sigbus && kernel.has_write_tracking && delivery != Delivery::kMprotect &&
-         frames != FrameKind::kPrivate &&
-         o.on_error.value_or(options.on_error) != OnError::kZeroFill && cache.store_bytes != 0 &&
-         cache.traits.is_fault_safe && has_known_contents(*cache.store.load(), o.access) &&
+         runtime_.kernel.has_sigbus && runtime_.kernel.has_write_tracking &&
+         delivery != Delivery::kMprotect && frames != FrameKind::kPrivate &&
+         o.on_error.value_or(runtime_.options.on_error) != OnError::kZeroFill &&
+         cache.store_bytes != 0 && cache.traits.is_fault_safe &&
+         has_known_contents(*cache.store.load(), o.access) &&
          (o.access != Access::kReadWrite ||
-          (options.checkpoint_every_ms == 0 && (lent == nullptr || lent->must_share) &&
+          (runtime_.options.checkpoint_every_ms == 0 && (lent == nullptr || lent->must_share) &&
            can_be_written_together(*file_of(cache), o, cache.store_bytes.load())));
 }
 
 // REQUIRES: can_share().
-Status Runtime::Impl::share(paging::PageCache& cache, const runtime::Mechanism& chosen,
-                            uint64_t pages_least) const {
+Status Sharing::share(paging::PageCache& cache, const Mechanism& chosen,
+                      uint64_t pages_least) const {
   const bool is_written = cache.is_writable.load();
   const store::FileStore* const file = file_of(cache);
-  OC_CHECK(shared_buffer != nullptr && cache.shared == nullptr);
+  OC_CHECK(buffer_ != nullptr && cache.shared == nullptr);
   OC_CHECK(file != nullptr || !is_written);
   const Result<store::FileVersion> version = version_of(*cache.store.load());
   if (!version) return version.error();
   if (version.value().size_bytes != cache.store_bytes.load())
     return Error{EBUSY, "its size changes just now"};
   Result<const os::FaultSource*> source =
-      is_written ? sources->source_for_writes(chosen.delivery)
-                 : sources->source_for({chosen.delivery, FrameKind::kShared});
+      is_written ? runtime_.sources->source_for_writes(chosen.delivery)
+                 : runtime_.sources->source_for({chosen.delivery, FrameKind::kShared});
   if (!source) return source.error();
-  if (Status s = sources->guard(chosen.delivery == Delivery::kMessages, is_written); !s) return s;
+  if (Status s = runtime_.sources->guard(chosen.delivery == Delivery::kMessages, is_written); !s)
+    return s;
   using Use = buffer::SharedFile::Use;
-  Result<std::unique_ptr<buffer::SharedFile>> shared = buffer::SharedFile::open(
-      shared_buffer, version.value(), is_written ? Use::kWrite : Use::kRead,
-      file == nullptr ? -1 : file->descriptor(), pages_least);
+  Result<std::unique_ptr<buffer::SharedFile>> shared =
+      buffer::SharedFile::open(buffer_, version.value(), is_written ? Use::kWrite : Use::kRead,
+                               file == nullptr ? -1 : file->descriptor(), pages_least);
   if (!shared) return shared.error();
   if (is_written) cache.writes = std::make_unique<paging::SharedWrites>();
   cache.shared = std::move(shared).value();
-  set_delivery(cache, chosen.delivery);
+  Mapper::set_delivery(cache, chosen.delivery);
   cache.frames =
-      os::BufferFrames::make(*source.value(), shared_buffer->member().frames_fd(),
+      os::BufferFrames::make(*source.value(), buffer_->member().frames_fd(),
                              cache.shared->first_frame_page() * buffer::kPage, is_written);
   return {};
 }
 
-Result<bool> Runtime::Impl::try_to_share(paging::PageCache& cache, const MapOptions& o,
-                                         const Lent* lent, const runtime::Mechanism& chosen) const {
+Result<bool> Sharing::try_to_share(paging::PageCache& cache, const MapOptions& o,
+                                   const Runtime::Impl::Lent* lent, const Mechanism& chosen) const {
   if (can_share(cache, o, lent)) {
     const Status shared = share(cache, chosen, pages_until_end(o));
     if (shared.ok()) return true;
     if (cache.is_writable) return shared.error();
   }
   // Memory of its own beside theirs: neither would see what the other writes.
-  if (shared_buffer == nullptr || file_of(cache) == nullptr || o.access == Access::kPrivate)
-    return false;
+  if (buffer_ == nullptr || file_of(cache) == nullptr || o.access == Access::kPrivate) return false;
   const Result<store::FileVersion> version = file_of(cache)->version();
-  if (version && buffer::SharedFile::has_writers(*shared_buffer, version.value()))
+  if (version && buffer::SharedFile::has_writers(*buffer_, version.value()))
     return Error{
         EBUSY,
         "it is written in this buffer: map it as those do who write it (pages of 4 KiB, not "
@@ -162,11 +173,10 @@ Result<bool> Runtime::Impl::try_to_share(paging::PageCache& cache, const MapOpti
   return false;
 }
 
-Status Runtime::Impl::may_join_shared(const paging::PageCache& cache, const Store& store,
-                                      const MapOptions& o) {
+Status Sharing::may_join(const paging::PageCache& cache, const Store& store, const MapOptions& o) {
   if (cache.shared == nullptr) return {};
   const auto busy = [&](const std::string& why) {
-    return runtime::refuse(EBUSY, cache.uri, "it is mapped already, " + why);
+    return refuse(EBUSY, cache.uri, "it is mapped already, " + why);
   };
   if (o.access == Access::kReadWrite)
     return busy("read-only and in a buffer that others share: unmap it first");
@@ -180,35 +190,33 @@ Status Runtime::Impl::may_join_shared(const paging::PageCache& cache, const Stor
   return {};
 }
 
-Status Runtime::Impl::may_resize(const Store& store, uint64_t bytes) const {
-  if (shared_buffer == nullptr || file_of(store) == nullptr || bytes <= store.size_bytes())
-    return {};
+Status Sharing::may_resize(const Store& store, uint64_t bytes) const {
+  if (buffer_ == nullptr || file_of(store) == nullptr || bytes <= store.size_bytes()) return {};
   const Result<store::FileVersion> version = file_of(store)->version();
-  if (version && buffer::SharedFile::has_writers(*shared_buffer, version.value()))
+  if (version && buffer::SharedFile::has_writers(*buffer_, version.value()))
     return Error{EBUSY, kSizeStays};
   return {};
 }
 
 // By its name: to open and close it would end locks that the program has of it.
-Status Runtime::Impl::may_resize(const std::string& uri, uint64_t bytes) const {
+Status Sharing::may_resize(const std::string& uri, uint64_t bytes) const {
   const Result<store::Uri> parsed = store::parse_uri(uri);
   struct stat about {};
-  if (shared_buffer == nullptr || !parsed || ::stat(parsed.value().path.c_str(), &about) != 0 ||
+  if (buffer_ == nullptr || !parsed || ::stat(parsed.value().path.c_str(), &about) != 0 ||
       !S_ISREG(about.st_mode) || bytes <= static_cast<uint64_t>(about.st_size))
     return {};
   store::FileVersion version;
   version.device = about.st_dev;
   version.inode = about.st_ino;
-  if (buffer::SharedFile::has_writers(*shared_buffer, version)) return Error{EBUSY, kSizeStays};
+  if (buffer::SharedFile::has_writers(*buffer_, version)) return Error{EBUSY, kSizeStays};
   return {};
 }
 
-// REQUIRES: nobody maps it here any more.
-void Runtime::Impl::leave_shared(paging::PageCache& cache) const {
+void Sharing::leave(paging::PageCache& cache) const {
   if (cache.writes == nullptr) return;
   cache.shared->end_writing(file_of(cache)->descriptor(), [&] {
     const os::SignalBlock block;
-    const int error = engine->store_adopted(cache);
+    const int error = runtime_.engine->store_adopted(cache);
     if (error != 0)
       std::fprintf(stderr, "outcore: %s\n",
                    base::system_error(
@@ -218,31 +226,29 @@ void Runtime::Impl::leave_shared(paging::PageCache& cache) const {
   });
 }
 
-// The first region whose pages are the process's own: memory for them, of the buffer's limit. As
-// much as can be had, in halves, until the runtime ends.
-Status Runtime::Impl::acquire_private_memory() {
-  if (shared_buffer == nullptr || has_private_memory || has_own_budget_beside) return {};
-  const uint64_t least =
-      base::round_up(engine->pager().least_budget(options.page_bytes), base::kSystemPage);
+Status Sharing::acquire_private_memory() {
+  if (buffer_ == nullptr || has_private_memory_ || has_own_budget_beside_) return {};
+  const uint64_t least = base::round_up(
+      runtime_.engine->pager().least_budget(runtime_.options.page_bytes), base::kSystemPage);
   uint64_t wait_ns = kWaitNs;  // in all
   for (uint64_t bytes = pages_bytes(); bytes >= least; bytes /= 2) {
     bytes = base::round_down(bytes, base::kSystemPage);
-    if (!shared_buffer->acquire_private(bytes, wait_ns)) {
+    if (!buffer_->acquire_private(bytes, wait_ns)) {
       wait_ns /= 2;
       continue;
     }
-    if (Status s = engine->resize_budget(bytes); !s) {
-      shared_buffer->release_private(bytes);
+    if (Status s = runtime_.engine->resize_budget(bytes); !s) {
+      buffer_->release_private(bytes);
       return s;
     }
-    private_bytes += bytes;
-    has_private_memory = true;
+    private_bytes_ += bytes;
+    has_private_memory_ = true;
     return {};
   }
-  return Error{ENOMEM, "the buffer " + options.buffer + " of " +
-                           base::format_bytes(shared_buffer->room().limit_bytes()) +
+  return Error{ENOMEM, "the buffer " + runtime_.options.buffer + " of " +
+                           base::format_bytes(buffer_->room().limit_bytes()) +
                            " has no memory left for pages that are not shared: make it larger "
                            "(outcore buffers resize NAME SIZE)"};
 }
 
-}  // namespace outcore
+}  // namespace outcore::runtime

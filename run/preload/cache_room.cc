@@ -7,6 +7,7 @@
 #include "core/base/units.h"
 #include "core/buffer/buffer.h"
 #include "core/os/memory_limit.h"
+#include "core/runtime/sharing.h"
 
 namespace outcore::preload {
 
@@ -20,7 +21,7 @@ void CacheRoom::begin(const Runtime::Impl& runtime, const std::string& root) {
   if (runtime.governor != nullptr) return;
   const uint64_t own_bytes = runtime.engine->budget_bytes();
   const uint64_t shared_bytes =
-      runtime.shared_buffer == nullptr ? 0 : runtime.shared_buffer->room().limit_bytes();
+      runtime.sharing->buffer() == nullptr ? 0 : runtime.sharing->buffer()->room().limit_bytes();
   const uint64_t limit_bytes = os::memory_available(root).limit_bytes;
   if (limit_bytes == 0 || limit_bytes >= 2 * std::max(own_bytes, shared_bytes)) return;
   most_bytes_ =

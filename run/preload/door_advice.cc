@@ -6,6 +6,9 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/runtime/learnt_starts.h"
+#include "core/runtime/region_changes.h"
+#include "core/runtime/sharing.h"
 #include "run/preload/door.h"
 #include "run/preload/heap.h"
 #include "run/preload/page_advice.h"
@@ -114,7 +117,7 @@ int Door::advise_part(Mapping& m, uint64_t from, uint64_t to, int advice) {
 int Door::punch(Mapping& m, uint64_t offset, uint64_t size_bytes) {
   OC_ASSERT(size_bytes != 0);
   int result = 0;
-  const Status s = runtime_->with_blocked_range(*m.region->cache, offset, size_bytes, [&] {
+  const Status s = runtime_->changes->with_blocked_range(*m.region->cache, offset, size_bytes, [&] {
     const uint64_t file_bytes = m.file->store->size_bytes();
     if (offset < file_bytes)
       result = -m.file->store->discard(offset, std::min(size_bytes, file_bytes - offset));
@@ -214,17 +217,18 @@ Report Door::report() {
   runtime_->engine->add_to(metrics);
   r.budget_bytes = metrics.gauges.budget_bytes;
   r.peak_bytes = metrics.gauges.used_bytes_max;
-  if (runtime_->shared_buffer != nullptr) {
-    r.budget_bytes = runtime_->shared_buffer->room().limit_bytes();
-    const uint64_t shared = runtime_->shared_buffer->member().board().used_bytes_max.load();
-    r.peak_bytes = runtime_->has_own_budget_beside ? std::max(shared, r.peak_bytes) : shared;
+  if (runtime_->sharing->buffer() != nullptr) {
+    r.budget_bytes = runtime_->sharing->buffer()->room().limit_bytes();
+    const uint64_t shared = runtime_->sharing->buffer()->member().board().used_bytes_max.load();
+    r.peak_bytes =
+        runtime_->sharing->has_own_budget_beside() ? std::max(shared, r.peak_bytes) : shared;
   }
   r.page_bytes = runtime_->options.page_bytes;
   r.delivery = delivery_;
-  if (runtime_->learns_by_option) {
+  if (runtime_->learnt->learns_by_option()) {
     const auto replayed = runtime_->engine->replayed();
     r.learn = {runtime_->options.learn_file, replayed.bytes, replayed.runs,
-               runtime_->replayed_files.load(), kept_ == Kept::kAll};
+               runtime_->learnt->replayed_files(), kept_ == Kept::kAll};
   }
   for (const auto& [identity, file] : files_) {
     if (file->file_bytes == 0 || file->owner != ::getpid()) continue;

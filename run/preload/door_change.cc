@@ -8,6 +8,8 @@
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/region/address_map.h"
+#include "core/runtime/mapper.h"
+#include "core/runtime/region_changes.h"
 #include "run/preload/door.h"
 #include "run/preload/own_memory.h"
 #include "run/preload/real.h"
@@ -67,7 +69,7 @@ Status Door::unmap(TakenFile& file, Mapping& mapping) {
         runtime_->engine->unpin(*mapping.region->view, mapping.address + l.from, l.to - l.from));
   mapping.locks.clear();
   if (is_last) add_ended(file);
-  if (Status s = runtime_->unmap(*mapping.region, false); !s) {
+  if (Status s = runtime_->mapper->unmap(*mapping.region, false); !s) {
     if (is_last) file.ended = {};
     return s;
   }
@@ -92,7 +94,7 @@ int Door::cut(Mapping& mapping, uint64_t from, uint64_t to,
   if (!mapping.locks.empty() || mapping.region->cache->delivery == Delivery::kMprotect)
     return EBUSY;
   std::unique_ptr<Region::Impl> right;
-  const Status s = runtime_->cut(*mapping.region, from, to, &right, [&] {
+  const Status s = runtime_->changes->cut(*mapping.region, from, to, &right, [&] {
     if (to > from) between(mapping.address + from, to - from);
   });
   if (!s.ok()) return s.code();
@@ -201,8 +203,8 @@ int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
       if (real().mprotect(m->address, m->size_bytes, now) == 0) return {};
       return Error{errno, "mprotect"};
     };
-    const Status s = runtime_->protect(*m->region, protection != PROT_NONE,
-                                       (protection & PROT_WRITE) != 0, tell);
+    const Status s = runtime_->changes->protect(*m->region, protection != PROT_NONE,
+                                                (protection & PROT_WRITE) != 0, tell);
     if (!s.ok()) return s.code();
     m->protection = protection;
     at = m->end();
@@ -233,7 +235,7 @@ void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new
   // possible holds for the new one.
   const bool is_last = file.mappings.size() == 1;
   if (is_last) add_ended(file);
-  if (const Status s = runtime_->unmap(*mapping.region, false); !s.ok()) {
+  if (const Status s = runtime_->mapper->unmap(*mapping.region, false); !s.ok()) {
     say("mremap: " + s.message(), true);
     real().munmap(place, new_bytes);
     errno = s.code();

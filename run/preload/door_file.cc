@@ -12,6 +12,9 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/runtime/learnt_starts.h"
+#include "core/runtime/region_changes.h"
+#include "core/runtime/sharing.h"
 #include "run/preload/coherence.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
@@ -142,8 +145,8 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
   if (cache != nullptr && bytes != 0) {
     // A write that makes the file longer also changes what is behind its old end.
     const Status s = bytes == size_bytes
-                         ? runtime_->overwrite(*cache, offset, bytes, once)
-                         : runtime_->with_blocked_range(*cache, offset, bytes, once);
+                         ? runtime_->changes->overwrite(*cache, offset, bytes, once)
+                         : runtime_->changes->with_blocked_range(*cache, offset, bytes, once);
     if (!s.ok()) hand_back_locked(file, ("a write to it: " + s.message()).c_str());
   }
   if (!is_changed) once();
@@ -171,8 +174,8 @@ void Door::note_growth_locked(TakenFile& file) {
   for (const auto& [address, m] : file.mappings) {
     const uint64_t there = bytes <= m->offset ? 0 : bytes - m->offset;
     const uint64_t shown = std::min(round_up(there, kSystemPage), m->size_bytes);
-    const Status s =
-        runtime_->extend(*m->region, std::max(shown, m->region->view->size_bytes.load()), bytes);
+    const Status s = runtime_->changes->extend(
+        *m->region, std::max(shown, m->region->view->size_bytes.load()), bytes);
     if (s.ok()) continue;
     hand_back_locked(file, ("it grew: " + s.message()).c_str());
     return;
@@ -257,7 +260,7 @@ Status Door::try_to_hand_back(TakenFile& file, const char* why) {
     regions.push_back(m->region.get());
   }
   add_ended(file);
-  const Status s = runtime_->hand_back(regions, [&]() -> Status {
+  const Status s = runtime_->changes->hand_back(regions, [&]() -> Status {
     // Each mapping replaces one that exists, so the kernel has no reason to refuse.
     for (const auto& [address, m] : file.mappings) {
       const bool is_mapped = map_by_kernel(*m);
@@ -356,8 +359,8 @@ void Door::leave_writable(const char* why) {
 void Door::leave_buffer() {
   const Inside inside;
   const os::Locked locked(lock_);
-  if (runtime_ != nullptr && runtime_->shared_buffer != nullptr)
-    runtime_->shared_buffer->member().remove_file_if_last();
+  if (runtime_ != nullptr && runtime_->sharing->buffer() != nullptr)
+    runtime_->sharing->buffer()->member().remove_file_if_last();
 }
 
 void Door::store_all() {
@@ -373,12 +376,13 @@ void Door::keep_learnt() {
   std::shared_ptr<Runtime::Impl> runtime;
   {
     const os::Locked locked(lock_);
-    if (runtime_ == nullptr || !runtime_->learns_by_option || kept_ == Kept::kFailed) return;
+    if (runtime_ == nullptr || !runtime_->learnt->learns_by_option() || kept_ == Kept::kFailed)
+      return;
     runtime = runtime_;
   }
   Kept kept = Kept::kNothing;  // what may succeed later is tried again
   try {
-    const Status s = runtime->keep_learnt(false);
+    const Status s = runtime->learnt->keep(false);
     if (s.ok())
       kept = Kept::kAll;
     else if (s.code() != EAGAIN)

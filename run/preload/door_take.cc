@@ -16,6 +16,8 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/file_calls.h"
+#include "core/runtime/learnt_starts.h"
+#include "core/runtime/mapper.h"
 #include "run/preload/bounce.h"
 #include "run/preload/coherence.h"
 #include "run/preload/deadly_signals.h"
@@ -158,7 +160,7 @@ bool Door::start_runtime(std::string* why) {
     } else {
       say(why_no_runtime_ + "; every mapping stays with the kernel");
     }
-    const std::string complaint = runtime_ == nullptr ? "" : runtime_->learn_complaint();
+    const std::string complaint = runtime_ == nullptr ? "" : runtime_->learnt->complaint();
     if (!complaint.empty()) {
       kept_ = Kept::kFailed;
       say(complaint);
@@ -290,7 +292,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   const Runtime::Impl::Lent lent{made.address, size_bytes, room_bytes,
                                  !file.is_writable && file.is_unchanging};
   Result<std::unique_ptr<Region::Impl>> region =
-      runtime_->map(file.store, file.path, options, &lent);
+      runtime_->mapper->map(file.store, file.path, options, &lent);
   if (!region) {
     *why = region.message();
     // The kernel's mapping may be gone in part.
@@ -326,7 +328,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
     taken_count_.fetch_add(1, std::memory_order_release);
     is_followed = mark_descriptors(file);
   }
-  if (is_writable_shared(made) || runtime_->learns_by_option) DeadlySignals::take_over();
+  if (is_writable_shared(made) || runtime_->learnt->learns_by_option()) DeadlySignals::take_over();
   Mapping& put = *(file.mappings[made.address] = std::move(mapping));
   if (!is_followed) {
     *why = "what the program has open could not be looked at";

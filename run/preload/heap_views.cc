@@ -11,6 +11,8 @@
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/address_space.h"
+#include "core/runtime/mapper.h"
+#include "core/runtime/region_changes.h"
 #include "run/preload/bounce.h"
 #include "run/preload/door.h"
 #include "run/preload/real.h"
@@ -53,7 +55,7 @@ Result<std::unique_ptr<HeapViews>> HeapViews::make(const std::shared_ptr<Runtime
     options.delivery = Delivery::kMessages;
   const Runtime::Impl::Lent lent{views->address_, views->size_bytes_, views->size_bytes_};
   Result<std::unique_ptr<Region::Impl>> region =
-      runtime->map(views->store_, views->store_->uri(), options, &lent);
+      runtime->mapper->map(views->store_, views->store_->uri(), options, &lent);
   if (!region) {
     os::release_addresses(views->address_, views->size_bytes_);
     return region.error();
@@ -91,7 +93,7 @@ Status HeapViews::show(uint64_t end) {
   Status s;
   for (const uint64_t step : {kStepBytes, page_bytes()}) {
     const uint64_t target = std::min(round_up(end, step), size_bytes_);
-    s = runtime_->extend(*last.region, target - start, size_bytes_);
+    s = runtime_->changes->extend(*last.region, target - start, size_bytes_);
     if (s.ok()) shown_bytes_.store(target);
     if (s.ok()) break;
   }
@@ -197,7 +199,8 @@ int HeapViews::divide(Parts::iterator part, uint64_t at) {
   OC_CHECK(at > part->first && at < part->second.end);
   std::unique_ptr<Region::Impl> right;
   const uint64_t from = at - part->first;
-  if (const Status s = runtime_->cut(*part->second.region, from, from, &right, [] {}); !s.ok())
+  if (const Status s = runtime_->changes->cut(*part->second.region, from, from, &right, [] {});
+      !s.ok())
     return ENOMEM;
   parts_[at] = {std::move(right), part->second.end, part->second.protection};
   part->second.end = at;
@@ -215,8 +218,8 @@ int HeapViews::set_protection(uint64_t start, Part& part, int protection) {
       return {};
     return Error{errno, "mprotect"};
   };
-  Status s = runtime_->protect(*part.region, protection != PROT_NONE,
-                               (protection & PROT_WRITE) != 0, tell);
+  Status s = runtime_->changes->protect(*part.region, protection != PROT_NONE,
+                                        (protection & PROT_WRITE) != 0, tell);
   if (s.ok() && is_by_protection) {
     const View& view = *part.region->view;
     s = runtime_->engine->evict(*cache_, view.first_page(), view.end_page());
@@ -295,12 +298,12 @@ int HeapViews::take_out(uint64_t from, uint64_t to,
   const uint64_t start = at->first, end = part.end;
   OC_CHECK(start <= from && to <= end && from < to);
   if (from == start && to == end) {
-    if (!runtime_->unmap(*part.region, false).ok()) return ENOMEM;
+    if (!runtime_->mapper->unmap(*part.region, false).ok()) return ENOMEM;
     place(address_ + from, to - from);
     parts_.erase(at);
   } else {
     std::unique_ptr<Region::Impl> right;
-    if (!runtime_
+    if (!runtime_->changes
              ->cut(*part.region, from - start, to - start, &right,
                    [&] { place(address_ + from, to - from); })
              .ok())

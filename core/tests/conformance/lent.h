@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "core/os/address_space.h"
+#include "core/runtime/mapper.h"
+#include "core/runtime/region_changes.h"
 #include "core/runtime/runtime_impl.h"
 #include "core/tests/conformance/faulty_store.h"
 #include "core/tests/conformance/mechanism.h"
@@ -34,7 +36,7 @@ class OnLentAddresses : public OnMechanism {
   void TearDown() override {
     if (impl_ == nullptr) return;
     stop_threads();
-    for (auto& region : regions_) EXPECT_TRUE(impl_->unmap(*region, false).ok());
+    for (auto& region : regions_) EXPECT_TRUE(impl_->mapper->unmap(*region, false).ok());
     regions_.clear();
     os::release_addresses(addresses_, data_bytes());
   }
@@ -48,7 +50,7 @@ class OnLentAddresses : public OnMechanism {
     options.advice = Advice::kRandom;
     const Runtime::Impl::Lent lent{addresses_, data_bytes(), data_bytes()};
     const std::shared_ptr<Store> shown = store != nullptr ? std::move(store) : store_;
-    auto region = impl_->map(shown, shown->uri(), options, &lent);
+    auto region = impl_->mapper->map(shown, shown->uri(), options, &lent);
     EXPECT_TRUE(region.ok()) << region.message();
     regions_.push_back(std::move(region).value());
     return *regions_.back();
@@ -58,7 +60,7 @@ class OnLentAddresses : public OnMechanism {
     std::unique_ptr<Region::Impl> right;
     std::byte* const start = region.view->address;
     const uint64_t offset = region.view->offset;
-    const Status s = impl_->cut(region, from, to, &right, [&] {
+    const Status s = impl_->changes->cut(region, from, to, &right, [&] {
       if (from == to) return;
       // As a program does when it maps something else there.
       ASSERT_EQ(::mmap(start + from, to - from, PROT_NONE,

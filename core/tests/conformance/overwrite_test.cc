@@ -43,7 +43,8 @@ TEST_P(OverwriteOf, BytesThatAreOverwrittenInTheStoreAreReadAgain) {
     });
   for (uint32_t v = 1; v < kVersions; ++v) {
     for (const uint64_t until = reads + 20; reads < until;) std::this_thread::yield();
-    const Status s = impl_->overwrite(*region.cache, from, words_end - from, [&] { put(v); });
+    const Status s =
+        impl_->changes->overwrite(*region.cache, from, words_end - from, [&] { put(v); });
     ASSERT_TRUE(s.ok()) << s.message();
     version = v;
     if (v == kVersions / 2) {
@@ -72,7 +73,7 @@ TEST_P(OverwriteOf, PagesThatAreHeldLeaveRoomForOthers) {
   };
   const uint64_t half = data_bytes() / 2;
   EXPECT_EQ(wrong_in(0, half), 0u);
-  const Status s = impl_->overwrite(*region.cache, 0, half, [&] {
+  const Status s = impl_->changes->overwrite(*region.cache, 0, half, [&] {
     uint64_t held_bytes = 0;
     for (uint64_t page = 0; page < half / page_bytes(); ++page)
       if (region.cache->words[page].load().state() == region::PageState::kBusy)
@@ -90,13 +91,13 @@ TEST_P(OverwriteOf, BytesThatAreOverwrittenBesideWrittenOnesKeepThem) {
   const uint64_t at = page_bytes() + 8;
   for (uint64_t i = 0; i < 3; ++i) add(page_bytes() * i);
   const uint64_t value = 77;
-  const Status s = impl_->overwrite(*region.cache, at, sizeof value, [&] {
+  const Status s = impl_->changes->overwrite(*region.cache, at, sizeof value, [&] {
     std::memcpy(store_->bytes().data() + at, &value, sizeof value);
   });
   ASSERT_TRUE(s.ok()) << s.message();
   EXPECT_EQ(*reinterpret_cast<const uint64_t*>(addresses_ + at), value);
   add(page_bytes());
-  ASSERT_TRUE(impl_->unmap(region, false).ok());
+  ASSERT_TRUE(impl_->mapper->unmap(region, false).ok());
   regions_.clear();
   expect_stored(0, data_bytes());
 }

@@ -41,7 +41,7 @@ TEST_P(ReshapeOf, WhatIsCutOutIsStoredAndTheRestGoesOn) {
   let_them_touch();
   stop_threads();
   EXPECT_EQ(regions_.size(), 6u);
-  for (auto& region : regions_) ASSERT_TRUE(impl_->unmap(*region, false).ok());
+  for (auto& region : regions_) ASSERT_TRUE(impl_->mapper->unmap(*region, false).ok());
   regions_.clear();
   expect_stored(0, data_bytes());
 }
@@ -59,7 +59,7 @@ TEST_P(ReshapeOf, AViewDividedUnderItsThreadsLosesNoByte) {
   let_them_touch();
   stop_threads();
   EXPECT_EQ(regions_.size(), 8u);
-  for (auto& region : regions_) ASSERT_TRUE(impl_->unmap(*region, false).ok());
+  for (auto& region : regions_) ASSERT_TRUE(impl_->mapper->unmap(*region, false).ok());
   regions_.clear();
   expect_stored(0, data_bytes());
 }
@@ -79,7 +79,7 @@ TEST_P(ReshapeOf, TheEndsOfAViewCanBeCutOff) {
   EXPECT_EQ(region.view->address, addresses_ + first);
   EXPECT_EQ(region.view->offset, first);
   EXPECT_EQ(region.view->mapped_bytes(), end - first);
-  ASSERT_TRUE(impl_->unmap(region, false).ok());
+  ASSERT_TRUE(impl_->mapper->unmap(region, false).ok());
   regions_.clear();
   expect_stored(0, data_bytes());
 }
@@ -100,7 +100,7 @@ TEST_P(ReshapeOf, APageThatIsCutIsShownInBothPartsOrTheCutIsRefused) {
     for (uint64_t at = to; at < page + page_bytes(); at += 4096) add(at);
   }
   EXPECT_EQ(wrong_, 0u);
-  for (auto& r : regions_) ASSERT_TRUE(impl_->unmap(*r, false).ok());
+  for (auto& r : regions_) ASSERT_TRUE(impl_->mapper->unmap(*r, false).ok());
   regions_.clear();
   expect_stored(0, data_bytes());
 }
@@ -113,7 +113,7 @@ TEST_P(ReshapeOf, ACutLeavesTheOtherPagesInMemory) {
   for (const uint64_t page : {0, 1, 3, 4, 5}) add(page * page_bytes());
   EXPECT_EQ(store_->reads, before);
   // The parts that show them now write them back.
-  for (auto& r : regions_) ASSERT_TRUE(impl_->unmap(*r, false).ok());
+  for (auto& r : regions_) ASSERT_TRUE(impl_->mapper->unmap(*r, false).ok());
   regions_.clear();
   EXPECT_EQ(wrong_, 0u);
   expect_stored(0, data_bytes());
@@ -157,13 +157,13 @@ TEST_P(ReshapeOf, AViewGrowsUnderItsThreads) {
   start_threads([=](uint64_t at) { return at < shown; });
   for (const uint64_t bytes : {4 * page_bytes() + 4096, 9 * page_bytes(), data_bytes()}) {
     let_them_touch();
-    const Status s = impl_->extend(region, bytes, data_bytes());
+    const Status s = impl_->changes->extend(region, bytes, data_bytes());
     ASSERT_TRUE(s.ok()) << s.message();
     for (uint64_t at = shown; at < bytes; at += 4096) add(at);
     shown = bytes;
   }
   stop_threads();
-  ASSERT_TRUE(impl_->unmap(region, false).ok());
+  ASSERT_TRUE(impl_->mapper->unmap(region, false).ok());
   regions_.clear();
   expect_stored(0, data_bytes());
 }
@@ -193,8 +193,8 @@ TEST_P(ReshapeOf, BytesThatChangeInTheStoreAreSeenAtOnce) {
     });
   for (uint64_t v = 2; v < 40; ++v) {
     for (const uint64_t until = reads + 20; reads < until;) std::this_thread::yield();
-    const Status s = impl_->with_blocked_range(*region.cache, first * page_bytes(),
-                                               (end - first) * page_bytes(), [&] { put(v); });
+    const Status s = impl_->changes->with_blocked_range(
+        *region.cache, first * page_bytes(), (end - first) * page_bytes(), [&] { put(v); });
     ASSERT_TRUE(s.ok()) << s.message();
   }
   is_over_ = true;
@@ -213,14 +213,14 @@ TEST_P(ReshapeOf, AFileThatIsHandedBackIsTheKernelsUnderItsThreads) {
   start_threads([](uint64_t) { return true; });
   let_them_touch();
   // `place` fails at first: then nothing has changed.
-  EXPECT_EQ(impl_->hand_back({&region},
-                             [] {
-                               return Status(Error{ENOMEM, "no room"});
-                             })
+  EXPECT_EQ(impl_->changes->hand_back({&region},
+                                      [] {
+                                        return Status(Error{ENOMEM, "no room"});
+                                      })
                 .code(),
             ENOMEM);
   let_them_touch();
-  const Status s = impl_->hand_back({&region}, [&]() -> Status {
+  const Status s = impl_->changes->hand_back({&region}, [&]() -> Status {
     // Not by mmap(): ThreadSanitizer would treat it as a write to memory that the threads touch.
     const auto placed = reinterpret_cast<std::byte*>(
         ::syscall(SYS_mmap, addresses_, data_bytes(), PROT_READ | PROT_WRITE,

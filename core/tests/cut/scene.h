@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/paging/cut.h"
+#include "core/runtime/mapper.h"
 #include "core/runtime/runtime_impl.h"
 #include "core/tests/conformance/mechanism.h"
 
@@ -71,7 +72,7 @@ class Regions {
       map.delivery = mechanism.delivery;
       map.frames = mechanism.frames;
       stores_.push_back(std::make_shared<OpenStore>(size_bytes, "open:" + std::to_string(i)));
-      auto region = runtime_->map(stores_.back(), stores_.back()->uri(), map);
+      auto region = runtime_->mapper->map(stores_.back(), stores_.back()->uri(), map);
       if (!region.ok()) {
         why_not_ = region.message();
         return;
@@ -81,7 +82,7 @@ class Regions {
     }
   }
   ~Regions() {
-    for (auto& region : regions_) static_cast<void>(runtime_->unmap(*region, true));
+    for (auto& region : regions_) static_cast<void>(runtime_->mapper->unmap(*region, true));
   }
   // Empty, or what the kernel lacks.
   const std::string& why_not() const { return why_not_; }

@@ -1,31 +1,32 @@
-// Mapping: makes a region of a store, and ends a region. See runtime_impl.h.
+#include "core/runtime/mapper.h"
+
 #include <algorithm>
 #include <cerrno>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/os/address_space.h"
 #include "core/os/private_frames.h"
 #include "core/os/protected_frames.h"
 #include "core/os/shared_frames.h"
 #include "core/os/signal_delivery.h"
+#include "core/region/address_map.h"
 #include "core/region/view_pool.h"
 #include "core/runtime/inheritance.h"
+#include "core/runtime/learnt_starts.h"
 #include "core/runtime/map_checks.h"
 #include "core/runtime/overlay.h"
-#include "core/runtime/runtime_impl.h"
+#include "core/runtime/run_recording.h"
+#include "core/runtime/sharing.h"
 
-namespace outcore {
+namespace outcore::runtime {
 
 using base::format_bytes;
 using base::kPageBytesMax;
 using base::kSystemPage;
 using base::round_up;
 using paging::PageCache;
-using runtime::check_map;
-using runtime::check_size;
-using runtime::kNoZeros;
-using runtime::refuse;
 
 namespace {
 
@@ -38,20 +39,20 @@ std::string key_of(const Store& store) {
 
 }  // namespace
 
-Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> store,
-                                                         const std::string& uri,
-                                                         const MapOptions& asked,
-                                                         const Lent* lent) {
-  const std::lock_guard<std::mutex> guard(mapping);
+Result<std::unique_ptr<Region::Impl>> Mapper::map(std::shared_ptr<Store> store,
+                                                  const std::string& uri, const MapOptions& asked,
+                                                  const Runtime::Impl::Lent* lent) {
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
   MapOptions o = asked;
   if (Status s = check_size(uri, o); !s) return s.error();
   // The claim comes before any change; if no writable cache results, it is given back.
   struct Settle {
-    Impl& impl;
+    Mapper& mapper;
     const std::string key;
     ~Settle() {
-      const auto found = impl.caches.find(key);
-      if (found == impl.caches.end() || !found->second->is_writable) impl.claims.erase(key);
+      const auto& caches = mapper.runtime_.caches;
+      const auto found = caches.find(key);
+      if (found == caches.end() || !found->second->is_writable) mapper.claims_.erase(key);
     }
   } const settle{*this, key_of(*store)};
   if (o.access == Access::kReadWrite)
@@ -74,7 +75,7 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
     drop_cache(region->cache_key);
     return address.error();
   }
-  region->runtime = shared_from_this();
+  region->runtime = runtime_.shared_from_this();
   region->cache = cache.value();
   region->uri = uri;
   region->access = o.access;
@@ -90,82 +91,118 @@ Result<std::unique_ptr<Region::Impl>> Runtime::Impl::map(std::shared_ptr<Store> 
   view->size_bytes = o.size_bytes;
   view->reserved_bytes = reserve_bytes;
   view->is_writable = o.access != Access::kReadOnly;
-  view->on_error = o.on_error.value_or(options.on_error);
+  view->on_error = o.on_error.value_or(runtime_.options.on_error);
   view->advice = o.advice;
-  if (Status s = engine->add_view(*region->cache, view); !s) {
-    engine->remove_view(view);
+  if (Status s = runtime_.engine->add_view(*region->cache, view); !s) {
+    runtime_.engine->remove_view(view);
     release_place(*region);
     region::ViewPool::instance().free(view);
     drop_cache(region->cache_key);
     return Error{s.code(), "map " + uri + ": " + s.message()};
   }
-  regions.push_back(region.get());
-  runtime::Inheritance::note_mapped(*region);
-  learn_by_option(*region);
+  runtime_.regions.push_back(region.get());
+  Inheritance::note_mapped(*region);
+  runtime_.learnt->learn_by_option(*region);
   return region;
 }
 
+Status Mapper::claim(const Store& store, const std::string& uri) {
+  const std::string identity = store.identity();
+  if (identity.empty() || claims_.contains(identity)) return {};
+  if (claims_[identity].acquire(identity)) return {};
+  claims_.erase(identity);
+  return Error{EBUSY, "map " + uri +
+                          ": another runtime of this process has it mapped for writing, and "
+                          "neither would see what the other writes: map it by that runtime, or "
+                          "unmap it there first"};
+}
+
+Result<std::byte*> Mapper::place(const MapOptions& o, uint64_t reserve_bytes, uint64_t page_bytes) {
+  if (o.address == nullptr)
+    return os::reserve_addresses(reserve_bytes, std::max<uint64_t>(page_bytes, 4096));
+  auto* address = static_cast<std::byte*>(o.address);
+  const bool is_inside = std::any_of(
+      runtime_.reservations.begin(), runtime_.reservations.end(), [&](const Reservation::Impl* r) {
+        return address >= r->address && address + reserve_bytes <= r->address + r->size_bytes;
+      });
+  if (!is_inside)
+    return Error{EINVAL, "map at a fixed address: it is not inside a Reservation of this runtime"};
+  if (region::AddressMap::instance().overlaps(address, reserve_bytes))
+    return Error{EEXIST, "map at a fixed address: another region is there; unmap it first"};
+  return address;
+}
+
+void Mapper::release_place(const Region::Impl& region) {
+  if (region.is_lent) return;
+  if (region.is_fixed)
+    os::make_inaccessible(region.view->address, region.reserve_bytes);
+  else
+    os::release_addresses(region.view->address, region.reserve_bytes);
+}
+
 // As large as the region, if it may be.
-Status Runtime::Impl::enlarge(Store& store, const std::string& uri, const MapOptions& o) const {
+Status Mapper::enlarge(Store& store, const std::string& uri, const MapOptions& o) const {
   const uint64_t bytes = o.offset + o.size_bytes;
   if (!o.may_create || o.access != Access::kReadWrite || bytes <= store.size_bytes()) return {};
-  if (Status s = may_resize(store, bytes); !s) return refuse(s.code(), uri, s.message());
+  if (Status s = runtime_.sharing->may_resize(store, bytes); !s)
+    return refuse(s.code(), uri, s.message());
   const int result = store.resize(bytes);
   if (result == 0) return {};
   return base::system_error(result, "make " + uri + " larger, to " + format_bytes(bytes));
 }
 
 // The cache of the store: an existing one with the same bytes, or a new one.
-Result<PageCache*> Runtime::Impl::cache_for(std::shared_ptr<Store> store, const std::string& uri,
-                                            const MapOptions& o, uint64_t end_bytes,
-                                            const Lent* lent, std::string* key) {
-  const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
+Result<PageCache*> Mapper::cache_for(std::shared_ptr<Store> store, const std::string& uri,
+                                     const MapOptions& o, uint64_t end_bytes,
+                                     const Runtime::Impl::Lent* lent, std::string* key) {
+  const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : runtime_.options.page_bytes;
   *key = key_of(*store);
   if (o.access == Access::kPrivate) {
-    if (const auto found = caches.find(*key); found != caches.end() && found->second->is_writable) {
+    if (const auto found = runtime_.caches.find(*key);
+        found != runtime_.caches.end() && found->second->is_writable) {
       const os::SignalBlock block;
-      if (Status s = engine->flush(*found->second, 0, found->second->page_count()); !s)
+      if (Status s = runtime_.engine->flush(*found->second, 0, found->second->page_count()); !s)
         return s.error();
     }
     // Whole pages: frames that do not report which parts were written write back whole pages.
     const uint64_t from = base::round_down(o.offset, page_bytes);
     const uint64_t to = round_up(o.offset + o.size_bytes, page_bytes);
     Result<std::shared_ptr<Store>> overlay =
-        runtime::private_overlay(store, from, to - from, options.scratch_dir);
+        private_overlay(store, from, to - from, runtime_.options.scratch_dir);
     if (!overlay) return overlay.error();
     store = std::move(overlay).value();
-    *key = "private " + std::to_string(nameless++);
-  } else if (const auto found = caches.find(*key); found != caches.end()) {
+    *key = "private " + std::to_string(nameless_++);
+  } else if (const auto found = runtime_.caches.find(*key); found != runtime_.caches.end()) {
     PageCache& cache = *found->second;
     if (end_bytes > cache.page_count() * cache.page_bytes)
       return refuse(EBUSY, uri,
                     "it is mapped already, with less room to grow: unmap it first, or reserve more "
                     "at the first map");
     if (Status s = join(cache, store, o, page_bytes); !s) return s.error();
-    runtime::publish(cache);
+    publish(cache);
     return &cache;
   }
 
   Result<std::unique_ptr<PageCache>> made = make_cache(std::move(store), uri, o, end_bytes, lent);
   if (!made) return made.error();
   std::unique_ptr<PageCache> cache = std::move(made).value();
-  if (Status s = engine->add_cache(cache.get()); !s) return s.error();
-  cache->store.load()->register_buffer(engine->pager().buffers());
-  runtime::publish(*cache);
-  return (caches[*key] = std::move(cache)).get();
+  if (Status s = runtime_.engine->add_cache(cache.get()); !s) return s.error();
+  cache->store.load()->register_buffer(runtime_.engine->pager().buffers());
+  publish(*cache);
+  return (runtime_.caches[*key] = std::move(cache)).get();
 }
 
-Result<std::unique_ptr<PageCache>> Runtime::Impl::make_cache(std::shared_ptr<Store> store,
-                                                             const std::string& uri,
-                                                             const MapOptions& o,
-                                                             uint64_t end_bytes, const Lent* lent) {
-  const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : options.page_bytes;
-  const runtime::Wanted wanted{o.delivery.value_or(options.delivery),
-                               o.frames.value_or(options.frames), page_bytes,
-                               o.access != Access::kReadOnly, engine->pager().policy_wants_rescue};
-  Result<runtime::Mechanism> mechanism = runtime::choose_mechanism(kernel, wanted);
+Result<std::unique_ptr<PageCache>> Mapper::make_cache(std::shared_ptr<Store> store,
+                                                      const std::string& uri, const MapOptions& o,
+                                                      uint64_t end_bytes,
+                                                      const Runtime::Impl::Lent* lent) {
+  const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : runtime_.options.page_bytes;
+  const Wanted wanted{o.delivery.value_or(runtime_.options.delivery),
+                      o.frames.value_or(runtime_.options.frames), page_bytes,
+                      o.access != Access::kReadOnly, runtime_.engine->pager().policy_wants_rescue};
+  Result<Mechanism> mechanism = choose_mechanism(runtime_.kernel, wanted);
   if (!mechanism) return refuse(mechanism.code(), uri, mechanism.message());
-  auto cache = std::make_unique<PageCache>(sheet);
+  auto cache = std::make_unique<PageCache>(runtime_.sheet);
   cache->traits = store->traits();
   cache->uri = uri;
   cache->store_bytes = store->size_bytes();
@@ -185,38 +222,39 @@ Result<std::unique_ptr<PageCache>> Runtime::Impl::make_cache(std::shared_ptr<Sto
   if (Status s = cache->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
     return s.error();
   if (Status s = cache->was_here.allocate(cache->page_count() / 64 + 1); !s) return s.error();
-  const Result<bool> is_shared = try_to_share(*cache, o, lent, mechanism.value());
+  const Result<bool> is_shared = runtime_.sharing->try_to_share(*cache, o, lent, mechanism.value());
   if (!is_shared) return refuse(is_shared.code(), uri, is_shared.message());
   if (!is_shared.value()) {
     if (lent != nullptr && lent->must_share)
       return refuse(EBUSY, uri, "its pages cannot be shared just now");
-    Status s = acquire_private_memory();
+    Status s = runtime_.sharing->acquire_private_memory();
     if (s.ok()) s = make_frames(*cache, mechanism.value());
     if (!s.ok()) return refuse(s.code(), uri, s.message());
   }
-  if (options.checkpoint_every_ms != 0)  // each checkpoint copies what has changed since the last
+  if (runtime_.options.checkpoint_every_ms !=
+      0)  // each checkpoint copies what has changed since the last
     if (const auto logged = cache->log_changes(); !logged) return logged.error();
   if (!is_shared.value() && wanted.frames == FrameKind::kAuto &&
-      cache->delivery == Delivery::kInThread && kernel.has_write_tracking &&
+      cache->delivery == Delivery::kInThread && runtime_.kernel.has_write_tracking &&
       cache->frames->has_write_faults())
     cache->share_frames = [this, s = cache.get()] {
       // While frames are replaced, touches raise SIGSEGV, which a handler of the program would see.
       if (os::is_segv_handler_replaced()) return;
       // A thread that maps or unmaps may be waiting for the caller's view: then not now.
-      const std::unique_lock<std::mutex> guard(mapping, std::try_to_lock);
+      const std::unique_lock<std::mutex> guard(runtime_.mapping, std::try_to_lock);
       if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
     };
   return cache;
 }
 
-void Runtime::Impl::set_delivery(PageCache& cache, Delivery delivery) {
+void Mapper::set_delivery(PageCache& cache, Delivery delivery) {
   cache.delivery = delivery;
   // Measured (docs/internals/kernel-facts.md): a fault that is answered in its thread, and one that
   // an event thread answers, without what the pager does.
   cache.fetches.cost.set_trap_ns(delivery == Delivery::kMessages ? 12'000 : 2'000);
 }
 
-Status Runtime::Impl::make_frames(PageCache& cache, const runtime::Mechanism& mechanism) const {
+Status Mapper::make_frames(PageCache& cache, const Mechanism& mechanism) const {
   set_delivery(cache, mechanism.delivery);
   const uint64_t bytes = cache.page_count() * cache.page_bytes;
   OC_CHECK(bytes != 0);
@@ -226,7 +264,7 @@ Status Runtime::Impl::make_frames(PageCache& cache, const runtime::Mechanism& me
     cache.frames = std::move(frames).value();
     return {};
   }
-  Result<const os::FaultSource*> source = sources->source_for(mechanism);
+  Result<const os::FaultSource*> source = runtime_.sources->source_for(mechanism);
   if (!source) return source.error();
   if (mechanism.frames == FrameKind::kPrivate) {
     cache.frames = os::PrivateFrames::make(*source.value());
@@ -238,21 +276,22 @@ Status Runtime::Impl::make_frames(PageCache& cache, const runtime::Mechanism& me
   return {};
 }
 
-// REQUIRES: the mapping lock is held.
-Status Runtime::Impl::share_frames(PageCache& cache) const {
+// REQUIRES: the runtime_.mapping lock is held.
+Status Mapper::share_frames(PageCache& cache) const {
   OC_CHECK(!cache.frames->can_share());
-  Result<const os::FaultSource*> source = sources->source_for({cache.delivery, FrameKind::kShared});
+  Result<const os::FaultSource*> source =
+      runtime_.sources->source_for({cache.delivery, FrameKind::kShared});
   if (!source) return source.error();
   Result<std::unique_ptr<os::Frames>> frames =
       os::SharedFrames::make(*source.value(), cache.page_count() * cache.page_bytes);
   if (!frames) return frames.error();
-  return engine->replace_frames(cache, std::move(frames).value());
+  return runtime_.engine->replace_frames(cache, std::move(frames).value());
 }
 
 // Adds another view of a cache: the same pages, the same frames.
-Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store,
-                           const MapOptions& o, uint64_t page_bytes) {
-  if (Status s = may_join_shared(cache, *store, o); !s) return s;
+Status Mapper::join(PageCache& cache, const std::shared_ptr<Store>& store, const MapOptions& o,
+                    uint64_t page_bytes) {
+  if (Status s = Sharing::may_join(cache, *store, o); !s) return s;
   if (o.page_bytes != 0 && page_bytes != cache.page_bytes)
     return refuse(EBUSY, cache.uri,
                   "it is mapped already, with pages of " + format_bytes(cache.page_bytes) +
@@ -261,10 +300,11 @@ Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store
     return refuse(EBUSY, cache.uri,
                   "it is mapped already, with another delivery: use the same, or unmap it first");
   if (!cache.frames->can_share()) {
-    if (!kernel.has_write_tracking)
-      return refuse(ENOTSUP, cache.uri,
-                    "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
-                    "can): map it with delivery=mprotect");
+    if (!runtime_.kernel.has_write_tracking)
+      return refuse(
+          ENOTSUP, cache.uri,
+          "it is mapped already, and this runtime_.kernel cannot share its frames (Linux 6.7 "
+          "can): map it with delivery=mprotect");
     // While frames are replaced, touches raise SIGSEGV, except with message delivery.
     if (cache.delivery != Delivery::kMessages && os::is_segv_handler_replaced())
       return refuse(EBUSY, cache.uri,
@@ -279,7 +319,8 @@ Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store
   const auto wants_zeros = [&](const Region::Impl* r) {
     return r->cache == &cache && r->wants_zeros;
   };
-  if (becomes_writable && std::any_of(regions.begin(), regions.end(), wants_zeros))
+  if (becomes_writable &&
+      std::any_of(runtime_.regions.begin(), runtime_.regions.end(), wants_zeros))
     return refuse(
         EBUSY, cache.uri,
         "it is mapped with on_error=zero, which goes only with reading: unmap that region "
@@ -295,35 +336,35 @@ Status Runtime::Impl::join(PageCache& cache, const std::shared_ptr<Store>& store
                       " bytes since it was mapped for writing: unmap that region first, or map "
                       "this one for writing, too");
   if ((becomes_writable || is_outgrown) && store.get() != cache.store.load()) {
-    store->register_buffer(engine->pager().buffers());
+    store->register_buffer(runtime_.engine->pager().buffers());
     cache.owned.push_back(store);
     cache.store.store(store.get());
   }
   if (becomes_writable) {
     cache.is_writable.store(true, std::memory_order_seq_cst);
     // If zeros were only the runtime's default, the option counts as not set from now on.
-    if (Status s = engine->end_zeroed(cache); !s) {
+    if (Status s = runtime_.engine->end_zeroed(cache); !s) {
       cache.is_writable = false;
       return s;
     }
   }
-  return engine->lengthen(cache, store_bytes);
+  return runtime_.engine->lengthen(cache, store_bytes);
 }
 
-void Runtime::Impl::drop_cache(const std::string& key) {
-  const auto found = caches.find(key);
-  if (found == caches.end() || found->second->view_count != 0) return;
-  end_learning(*found->second);
-  engine->remove_cache(found->second.get());
-  leave_shared(*found->second);
-  if (recorder != nullptr) recorder->note_end(found->second->entry);
-  sheet->memory().end(*found->second->entry);
-  caches.erase(found);
-  claims.erase(key);
+void Mapper::drop_cache(const std::string& key) {
+  const auto found = runtime_.caches.find(key);
+  if (found == runtime_.caches.end() || found->second->view_count != 0) return;
+  runtime_.learnt->end(*found->second);
+  runtime_.engine->remove_cache(found->second.get());
+  runtime_.sharing->leave(*found->second);
+  runtime_.recording->note_end(found->second->entry);
+  runtime_.sheet->memory().end(*found->second->entry);
+  runtime_.caches.erase(found);
+  claims_.erase(key);
 }
 
-Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
-  const std::lock_guard<std::mutex> guard(mapping);
+Status Mapper::unmap(Region::Impl& region, bool force) {
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
   OC_CHECK(region.view != nullptr);
   OC_CHECK(region.view->cache == region.cache);
   PageCache& cache = *region.cache;
@@ -331,27 +372,27 @@ Status Runtime::Impl::unmap(Region::Impl& region, bool force) {
   {
     const os::SignalBlock block;
     if (region.access == Access::kReadWrite)
-      first = engine->flush(cache, region.view->first_page(), region.view->end_page(),
-                            force ? paging::OnTimeout::kGoOn : paging::OnTimeout::kStop);
+      first = runtime_.engine->flush(cache, region.view->first_page(), region.view->end_page(),
+                                     force ? paging::OnTimeout::kGoOn : paging::OnTimeout::kStop);
     if (!first.ok() && !force) return first;
   }
   // If no other view shows its pages, they are dropped together with the view.
   const uint64_t from = region.view->first_page(), to = region.view->end_page();
   const bool must_empty = cache.view_count > 1 && !cache.frames->can_share();
   if (must_empty) {
-    if (Status s = engine->evict_and_block(cache, from, to); !s) return s;
+    if (Status s = runtime_.engine->evict_and_block(cache, from, to); !s) return s;
     region.view->is_replaced = true;
   }
-  engine->hide_view(region.view);
-  if (cache.view_count == 1) engine->drop_frames(cache);
-  engine->remove_view(region.view);
-  if (must_empty) engine->unblock(cache, from, to);
+  runtime_.engine->hide_view(region.view);
+  if (cache.view_count == 1) runtime_.engine->drop_frames(cache);
+  runtime_.engine->remove_view(region.view);
+  if (must_empty) runtime_.engine->unblock(cache, from, to);
   release_place(region);
   region::ViewPool::instance().free(region.view);
   region.view = nullptr;
   drop_cache(region.cache_key);
-  std::erase(regions, &region);
+  std::erase(runtime_.regions, &region);
   return first;
 }
 
-}  // namespace outcore
+}  // namespace outcore::runtime

@@ -1,4 +1,5 @@
-// Records of runs: of the whole of it by the option `report`, or of a part by the program.
+#include "core/runtime/run_recording.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,35 +13,37 @@
 #include "core/runtime/exit_report.h"
 #include "core/runtime/option_table.h"
 #include "core/runtime/runtime_impl.h"
+#include "core/runtime/sharing.h"
 
 namespace outcore {
+namespace runtime {
 
-Status Runtime::Impl::record() {
-  const std::lock_guard<std::mutex> guard(mapping);
-  if (recorder != nullptr)
+Status RunRecording::start() {
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
+  if (recorder_ != nullptr)
     return Error{EBUSY, "record: this runtime is recorded already; one record is made at a time"};
-  const auto policy = [pager = &engine->pager()] {
+  const auto policy = [pager = &runtime_.engine->pager()] {
     return pager->shards.front()->policy->metrics().policy;
   };
   std::function<recording::BufferState()> shared;
-  if (shared_buffer != nullptr)
-    shared = [name = options.buffer, of = shared_buffer.get()] {
+  if (runtime_.sharing->buffer() != nullptr)
+    shared = [name = runtime_.options.buffer, of = runtime_.sharing->buffer().get()] {
       return recording::BufferState{name, of->room().limit_bytes(),
                                     of->member().occupancy().used_bytes(),
                                     of->member().board().used_bytes_max.load()};
     };
-  auto started = recording::Recorder::start(sheet, policy, std::move(shared));
+  auto started = recording::Recorder::start(runtime_.sheet, policy, std::move(shared));
   if (!started) return Error{started.code(), "record: " + started.message()};
-  recorder = std::move(started).value();
+  recorder_ = std::move(started).value();
   return {};
 }
 
-std::string Runtime::Impl::record_of(recording::Recorder& of, const Metrics& metrics) const {
+std::string RunRecording::record_of(recording::Recorder& of, const Metrics& metrics) const {
   std::map<std::string, std::string> settings;
   base::Json set_by = base::Json::object();  // a default is told by nobody
-  for (const runtime::Option& option : runtime::option_table()) {
-    settings[option.name] = option.write(options);
-    std::string source = options.source_of(option.name);
+  for (const Option& option : option_table()) {
+    settings[option.name] = option.write(runtime_.options);
+    std::string source = runtime_.options.source_of(option.name);
     if (!source.starts_with("default")) set_by[option.name] = std::move(source);
   }
   base::Json record = of.finish(metrics, settings);
@@ -48,11 +51,11 @@ std::string Runtime::Impl::record_of(recording::Recorder& of, const Metrics& met
   return record.dump({.is_as_added = true});
 }
 
-Status Runtime::Impl::start_recording() {
-  if (options.report_file == "none") return {};
-  const std::string attempt =
-      "report to " + options.report_file + " (" + options.source_of("report") + ")";
-  const int file = runtime::open_to_append(options.report_file);
+Status RunRecording::start_by_option() {
+  if (runtime_.options.report_file == "none") return {};
+  const std::string attempt = "report to " + runtime_.options.report_file + " (" +
+                              runtime_.options.source_of("report") + ")";
+  const int file = open_to_append(runtime_.options.report_file);
   struct stat about {};
   const bool is_file = file >= 0 && ::fstat(file, &about) == 0 && S_ISREG(about.st_mode);
   const bool is_another = is_file && !base::may_hold_records(file);
@@ -63,32 +66,43 @@ Status Runtime::Impl::start_recording() {
                               "name a file in a folder that you may write to");
   // The program may be elsewhere when it ends.
   std::error_code unknown;
-  const std::filesystem::path whole = std::filesystem::absolute(options.report_file, unknown);
-  record_path = unknown ? options.report_file : whole.string();
-  Status started = record();
+  const std::filesystem::path whole =
+      std::filesystem::absolute(runtime_.options.report_file, unknown);
+  path_ = unknown ? runtime_.options.report_file : whole.string();
+  Status started = start();
   if (!started) return Error{started.code(), attempt + ": " + started.message()};
-  is_recorded_to_file = true;
+  is_of_whole_run_ = true;
   return {};
 }
+
+Result<std::string> RunRecording::stop(const Metrics& metrics) {
+  std::unique_ptr<recording::Recorder> ended;  // its thread ends after the lock is given up
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
+  if (is_of_whole_run_)
+    return Error{EBUSY, "stop recording: the option `report` records the whole run"};
+  ended = std::move(recorder_);
+  if (ended == nullptr)
+    return Error{EINVAL, "stop recording: nothing is recorded; call start_recording() first"};
+  return record_of(*ended, metrics);
+}
+
+void RunRecording::note_end(const published::Entry& entry) {
+  if (recorder_ != nullptr) recorder_->note_end(entry);
+}
+
+}  // namespace runtime
 
 Status Runtime::start_recording() {
   const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("record"); !s) return s;
-  return impl_->record();
+  return impl_->recording->start();
 }
 
 Result<std::string> Runtime::stop_recording() {
   const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("stop recording"); !s) return Error{s.code(), s.message()};
   const Metrics metrics = runtime::collect_metrics(*impl_);
-  std::unique_ptr<recording::Recorder> recorder;  // its thread ends after the lock is given up
-  const std::lock_guard<std::mutex> guard(impl_->mapping);
-  if (impl_->is_recorded_to_file)
-    return Error{EBUSY, "stop recording: the option `report` records the whole run"};
-  recorder = std::move(impl_->recorder);
-  if (recorder == nullptr)
-    return Error{EINVAL, "stop recording: nothing is recorded; call start_recording() first"};
-  return impl_->record_of(*recorder, metrics);
+  return impl_->recording->stop(metrics);
 }
 
 }  // namespace outcore

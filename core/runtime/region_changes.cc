@@ -1,22 +1,23 @@
-// Reshaping regions on addresses of the program, for `outcore run`: see runtime_impl.h.
+#include "core/runtime/region_changes.h"
+
 #include <algorithm>
 #include <array>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/region/view_pool.h"
-#include "core/runtime/runtime_impl.h"
+#include "core/runtime/mapper.h"
 
-namespace outcore {
+namespace outcore::runtime {
 
 using paging::PageCache;
 using region::View;
 using region::ViewPool;
 
-Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
+Status RegionChanges::cut(Region::Impl& region, uint64_t from, uint64_t to,
                           std::unique_ptr<Region::Impl>* right,
                           const std::function<void()>& between) {
-  const std::lock_guard<std::mutex> guard(mapping);
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
   View* old = region.view;
   const uint64_t end = old->reserved_bytes;
   OC_CHECK(region.is_lent);
@@ -27,7 +28,8 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
   size_t count = 0;
   if (from > 0) parts[count++] = ViewPool::instance().allocate_part(*old, 0, from);
   if (to < end) parts[count++] = ViewPool::instance().allocate_part(*old, to, end);
-  if (Status s = engine->swap_view(*region.cache, old, {parts.data(), count}, between); !s) {
+  if (Status s = runtime_.engine->swap_view(*region.cache, old, {parts.data(), count}, between);
+      !s) {
     for (size_t i = 0; i < count; ++i) ViewPool::instance().free(parts[i]);
     return s;
   }
@@ -47,56 +49,56 @@ Status Runtime::Impl::cut(Region::Impl& region, uint64_t from, uint64_t to,
     (*right)->reserve_bytes = parts[1]->reserved_bytes;
     (*right)->is_lent = true;
     (*right)->generation = region.generation.load();
-    regions.push_back(right->get());
+    runtime_.regions.push_back(right->get());
   }
   return {};
 }
 
-Status Runtime::Impl::extend(Region::Impl& region, uint64_t size_bytes, uint64_t store_bytes) {
-  const std::lock_guard<std::mutex> guard(mapping);
+Status RegionChanges::extend(Region::Impl& region, uint64_t size_bytes, uint64_t store_bytes) {
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
   OC_CHECK(size_bytes <= region.reserve_bytes);
-  return engine->extend_view(*region.cache, region.view, size_bytes, store_bytes);
+  return runtime_.engine->extend_view(*region.cache, region.view, size_bytes, store_bytes);
 }
 
-Status Runtime::Impl::hand_back(const std::vector<Region::Impl*>& all,
+Status RegionChanges::hand_back(const std::vector<Region::Impl*>& all,
                                 const std::function<Status()>& place) {
-  const std::lock_guard<std::mutex> guard(mapping);
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
   if (all.empty()) return {};
   PageCache& cache = *all.front()->cache;
   OC_CHECK(cache.view_count == all.size());
-  if (Status s = engine->hand_to_kernel(cache, place); !s) return s;
+  if (Status s = runtime_.engine->hand_to_kernel(cache, place); !s) return s;
   for (Region::Impl* region : all) {
     OC_CHECK(region->cache == &cache);
     OC_CHECK(region->view != nullptr);
-    engine->hide_view(region->view);
-    engine->remove_view(region->view);
+    runtime_.engine->hide_view(region->view);
+    runtime_.engine->remove_view(region->view);
     ViewPool::instance().free(region->view);
     region->view = nullptr;
-    std::erase(regions, region);
+    std::erase(runtime_.regions, region);
   }
-  drop_cache(all.front()->cache_key);
+  runtime_.mapper->drop_cache(all.front()->cache_key);
   return {};
 }
 
-Status Runtime::Impl::with_blocked_range(PageCache& cache, uint64_t offset, uint64_t size_bytes,
+Status RegionChanges::with_blocked_range(PageCache& cache, uint64_t offset, uint64_t size_bytes,
                                          base::FunctionRef<void()> between) {
-  const std::lock_guard<std::mutex> guard(mapping);
-  return engine->change_absent(cache, offset, size_bytes, between);
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
+  return runtime_.engine->change_absent(cache, offset, size_bytes, between);
 }
 
-Status Runtime::Impl::overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
+Status RegionChanges::overwrite(PageCache& cache, uint64_t offset, uint64_t size_bytes,
                                 base::FunctionRef<void()> change) {
-  const std::lock_guard<std::mutex> guard(mapping);
-  return engine->overwrite(cache, offset, size_bytes, change);
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
+  return runtime_.engine->overwrite(cache, offset, size_bytes, change);
 }
 
-Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_writable,
+Status RegionChanges::protect(Region::Impl& region, bool is_readable, bool is_writable,
                               const std::function<Status(bool, bool)>& protect_in_kernel) {
-  const std::lock_guard<std::mutex> guard(mapping);
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
   View& view = *region.view;
   const os::SignalBlock block;
   const auto evict = [&] {
-    return engine->evict(*region.cache, view.first_page(), view.end_page());
+    return runtime_.engine->evict(*region.cache, view.first_page(), view.end_page());
   };
   const bool was_writable = view.is_writable;
   // Pages that become writable were filled as read-only: they must be evicted and filled again.
@@ -120,4 +122,4 @@ Status Runtime::Impl::protect(Region::Impl& region, bool is_readable, bool is_wr
   return protect_in_kernel(is_readable, is_writable);
 }
 
-}  // namespace outcore
+}  // namespace outcore::runtime

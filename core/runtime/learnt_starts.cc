@@ -1,5 +1,5 @@
-// Learnt starts: what of its files a runtime keeps in profiles, and what profiles bring in ahead.
-// See learner.h.
+#include "core/runtime/learnt_starts.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -13,9 +13,9 @@
 #include "core/runtime/runtime_impl.h"
 
 namespace outcore {
+namespace runtime {
 
 using paging::PageCache;
-using runtime::Learner;
 
 namespace {
 
@@ -35,34 +35,34 @@ const store::FileStore* file_of(const Region::Impl& region) {
 
 }  // namespace
 
-void Runtime::Impl::start_learning() {
-  OC_CHECK(learners.empty());
-  if (options.learn_file == "none") return;
-  learners.push_back(std::make_unique<Learner>(absolute_profile(options.learn_file)));
-  learns_by_option = true;
+void LearntStarts::start() {
+  OC_CHECK(learners_.empty());
+  if (runtime_.options.learn_file == "none") return;
+  learners_.push_back(std::make_unique<Learner>(absolute_profile(runtime_.options.learn_file)));
+  learns_by_option_ = true;
 }
 
-std::string Runtime::Impl::learn_complaint() {
-  const std::lock_guard<std::mutex> guard(mapping);
-  return learns_by_option ? learners.front()->complaint() : std::string();
+std::string LearntStarts::complaint() {
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
+  return learns_by_option_ ? learners_.front()->complaint() : std::string();
 }
 
-void Runtime::Impl::count_replayed_files() {
-  if (learns_by_option) replayed_files.store(learners.front()->replayed_files());
+void LearntStarts::count_replayed_files() {
+  if (learns_by_option_) replayed_files_.store(learners_.front()->replayed_files());
 }
 
-void Runtime::Impl::learn_by_option(Region::Impl& region) {
-  if (!learns_by_option || !learners.front()->complaint().empty()) return;
+void LearntStarts::learn_by_option(Region::Impl& region) {
+  if (!learns_by_option_ || !learners_.front()->complaint().empty()) return;
   const store::FileStore* const file = file_of(region);
   if (file == nullptr) return;
-  Learner& learner = *learners.front();
+  Learner& learner = *learners_.front();
   const region::View& view = *region.view;
   try {
     const Result<store::FileFacts> facts = file->facts();
     if (!facts) return;
     learner.record(*region.cache, facts.value());
     if (!learner.is_recording(*region.cache)) return;
-    learner.replay(*engine, view, view.offset, view.offset + view.mapped_bytes(),
+    learner.replay(*runtime_.engine, view, view.offset, view.offset + view.mapped_bytes(),
                    Learner::Repeat::kOnce);
     count_replayed_files();
   } catch (const std::bad_alloc&) {
@@ -70,14 +70,14 @@ void Runtime::Impl::learn_by_option(Region::Impl& region) {
   }
 }
 
-void Runtime::Impl::end_learning(const PageCache& cache) {
+void LearntStarts::end(const PageCache& cache) {
   OC_CHECK(cache.view_count.load() == 0);
-  const bool is_cut_off = engine->forget_replays(cache);
-  for (const auto& learner : learners) learner->end(cache, is_cut_off);
+  const bool is_cut_off = runtime_.engine->forget_replays(cache);
+  for (const auto& learner : learners_) learner->end(cache, is_cut_off);
 }
 
-Status Runtime::Impl::learn(Region::Impl& region, const std::string& profile, uint64_t from,
-                            uint64_t to) {
+Status LearntStarts::learn(Region::Impl& region, const std::string& profile, uint64_t from,
+                           uint64_t to) {
   const std::string path = absolute_profile(profile);
   const auto attempted = [&] { return "learn " + region.uri + " from " + path + ": "; };
   if (profile.empty()) return Error{EINVAL, attempted() + "name a file for the profile"};
@@ -86,44 +86,45 @@ Status Runtime::Impl::learn(Region::Impl& region, const std::string& profile, ui
     return Error{ENOTSUP, attempted() +
                               "only what is in a file, and not mapped privately, is "
                               "learnt: map the file itself"};
-  const auto found = std::find_if(learners.begin(), learners.end(),
+  const auto found = std::find_if(learners_.begin(), learners_.end(),
                                   [&](const auto& learner) { return learner->path() == path; });
-  for (const auto& other : learners)
+  for (const auto& other : learners_)
     if (other->is_recording(*region.cache) && other->path() != path)
       return Error{EBUSY, attempted() + "it is learnt in " + other->path() +
                               " already: use that one, or set no option 'learn'"};
   std::unique_ptr<Learner> fresh;
-  if (found == learners.end()) fresh = std::make_unique<Learner>(path);
+  if (found == learners_.end()) fresh = std::make_unique<Learner>(path);
   Learner& learner = fresh != nullptr ? *fresh : **found;
   if (!learner.complaint().empty()) return Error{EINVAL, learner.complaint()};
   const Result<store::FileFacts> facts = file->facts();
   if (!facts) return facts.error();
   // It must be there as long as it records.
-  if (fresh != nullptr) learners.push_back(std::move(fresh));
+  if (fresh != nullptr) learners_.push_back(std::move(fresh));
   learner.record(*region.cache, facts.value());
   if (!learner.is_recording(*region.cache))
     return Error{ENOMEM, attempted() + "no memory for what is to be recorded, or too many files"};
-  learner.replay(*engine, *region.view, from, to, Learner::Repeat::kAgain);
+  learner.replay(*runtime_.engine, *region.view, from, to, Learner::Repeat::kAgain);
   count_replayed_files();
-  runtime::keep_learnt_at_exit(shared_from_this());
+  keep_learnt_at_exit(runtime_.shared_from_this());
   return {};
 }
 
-Status Runtime::Impl::keep_learnt(bool may_wait) {
-  std::unique_lock<std::mutex> guard(mapping, std::defer_lock);
+Status LearntStarts::keep(bool may_wait) {
+  std::unique_lock<std::mutex> guard(runtime_.mapping, std::defer_lock);
   if (may_wait)
     guard.lock();
-  else if (runtime::lock_soon(mapping))
-    guard = std::unique_lock<std::mutex>(mapping, std::adopt_lock);
+  else if (lock_soon(runtime_.mapping))
+    guard = std::unique_lock<std::mutex>(runtime_.mapping, std::adopt_lock);
   else
     return Error{EAGAIN, "keep what was learnt: another thread maps or unmaps all the time"};
-  std::vector<runtime::Learnt> all;
-  for (const auto& learner : learners)
-    if (runtime::Learnt learnt = learner->learnt(); !learnt.files.empty())
-      all.push_back(std::move(learnt));
+  std::vector<Learnt> all;
+  for (const auto& learner : learners_)
+    if (Learnt learnt = learner->learnt(); !learnt.files.empty()) all.push_back(std::move(learnt));
   guard.unlock();
-  return runtime::keep_learnt(std::move(all));
+  return keep_learnt(std::move(all));
 }
+
+}  // namespace runtime
 
 Status Region::learn(const std::string& profile, uint64_t offset, uint64_t size_bytes) {
   const os::CancelBlock uncancelled;
@@ -136,7 +137,7 @@ Status Region::learn(const std::string& profile, uint64_t offset, uint64_t size_
                              ": the region ends at " + std::to_string(mapped)};
   const std::lock_guard<std::mutex> guard(impl_->runtime->mapping);
   const uint64_t from = impl_->view->offset + offset;
-  return impl_->runtime->learn(*impl_, profile, from, from + size_bytes);
+  return impl_->runtime->learnt->learn(*impl_, profile, from, from + size_bytes);
 }
 
 Status Region::learn(const std::string& profile) {
@@ -147,7 +148,7 @@ Status Region::keep_learnt() {
   const os::CancelBlock uncancelled;
   if (!is_mapped()) return Error{EINVAL, "keep what was learnt: the region is not mapped"};
   if (Status s = impl_->runtime->check_alive("keep what was learnt"); !s) return s;
-  return impl_->runtime->keep_learnt(true);
+  return impl_->runtime->learnt->keep(true);
 }
 
 }  // namespace outcore
