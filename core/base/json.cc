@@ -23,6 +23,9 @@ class JsonReader : public nlohmann::json_sax<JsonLibrary> {
     return Error{EINVAL, "it cannot be read from byte " + std::to_string(at_) + " on"};
   }
 
+  // The end was read where more was to come.
+  bool has_failed_behind(size_t size_bytes) const { return at_ > size_bytes; }
+
   bool null() override { return add({}); }
   bool boolean(bool value) override { return add(value); }
   bool number_integer(int64_t value) override { return add(value); }
@@ -188,9 +191,11 @@ Json Json::binary(Bytes bytes) {
   return json;
 }
 
-Result<Json> Json::parse(std::string_view text) try {
+Result<Json> Json::parse(std::string_view text, bool* is_cut) try {
   JsonReader reader;
-  return reader.result(JsonLibrary::sax_parse(text.begin(), text.end(), &reader));
+  auto json = reader.result(JsonLibrary::sax_parse(text.begin(), text.end(), &reader));
+  if (is_cut != nullptr) *is_cut = reader.has_failed_behind(text.size());
+  return json;
 } catch (const std::bad_alloc&) {
   return Error{ENOMEM, "JSON: no memory for what is read"};
 }

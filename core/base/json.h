@@ -67,8 +67,9 @@ class Json {
   // Arrays and objects within each other, at most. All who read such a value may call themselves.
   static constexpr size_t kDepthMax = 64;
   // Errors: EINVAL, with the byte from which on it is none. Of members of the same name the last
-  // counts; a whole number of more than 64 bits is read as a double.
-  static Result<Json> parse(std::string_view text);
+  // counts; a whole number of more than 64 bits is read as a double. `is_cut`: whether the text, as
+  // far as it goes, is the beginning of one.
+  static Result<Json> parse(std::string_view text, bool* is_cut = nullptr);
   static Json parse_or_null(std::string_view text);  // for those who look for an object next
   // Of strings in pieces there are none: EINVAL.
   static Result<Json> from_cbor(const uint8_t* bytes, size_t size_bytes);

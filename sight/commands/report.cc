@@ -36,9 +36,11 @@ struct Complaint {
   std::string remedy = "run the program again";
 };
 
-Complaint complaint_about(const Json& record, const std::string& line) {
-  const bool is_cut = !record.is_object() && line.starts_with('{');
-  if (is_cut) return {.what = "is cut short, as by the end of a full disk or of the program"};
+Complaint complaint_about(const Result<Json>& read, bool is_cut, const std::string& line) {
+  if (!read && line.starts_with('{'))
+    return {.what = is_cut ? "is cut short, as by the end of a full disk or of the program"
+                           : "is damaged: " + read.message()};
+  const Json record = read ? read.value() : Json();
   if (!record.is_object() || record.value("format", "") != "outcore-run")
     return {EINVAL, "is no record of a run", "name the file of --report or OUTCORE_REPORT"};
   const uint64_t version = record.value("version", uint64_t{0});
@@ -289,8 +291,9 @@ Result<std::vector<Json>> read_records(const std::string& path) {
   Complaint complaint;
   for (size_t number = 1; lines.next(&line); ++number) {
     if (line.empty()) continue;
-    const Result<Json> record = Json::parse(line);
-    const Complaint wrong = complaint_about(record ? record.value() : Json(), line);
+    bool is_cut = false;
+    const Result<Json> record = Json::parse(line, &is_cut);
+    const Complaint wrong = complaint_about(record, is_cut, line);
     if (wrong.what.empty()) {
       kept.add(record.value(), line.size());
     } else if (complaint.what.empty()) {

@@ -275,6 +275,13 @@ class Report(RecordTest):
         whole = json.dumps(record())
         for text, why in (("", "it is empty"), ("\n\n", "it is empty"),
                           (whole[:len(whole) // 2], "is cut short"),
+                          (whole[:-1], "is cut short"),
+                          (whole[:9] + "x" + whole[9:],
+                           ":1 is damaged: it cannot be read from byte 10 on"),
+                          (whole[:-1] + "]", f"cannot be read from byte {len(whole)} on"),
+                          (whole + "}", f"cannot be read from byte {len(whole) + 1} on"),
+                          (whole[:9] + "\n" + whole[9:], ":1 is cut short"),
+                          ('{"x":' * 100 + "1" + "}" * 100, "is damaged: it is nested deeper"),
                           ("{}", "is no record"), ("[1]", "is no record"),
                           ("hello", "is no record"),
                           ('{"format": "other"}', "is no record"),
