@@ -102,6 +102,19 @@ print([os.waitpid(worker, 0)[1] for worker in workers])
   EXPECT_LE(bytes, kBytes * 105 / 100);
 }
 
+TEST_F(RunBuffer, TheTableSaysHowTheLimitOfOneWithANameIsChanged) {
+  const Outcome outcome = bash(command_path() +
+                               " run --min-size 4k --budget 6M --buffer samples --map data.bin -- "
+                               "python3 scan.py data.bin 3");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("run --min-size 4k --budget 12M --buffer samples "), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("  or, while the buffer samples lasts:\n"
+                             "    outcore buffers resize samples 12M\n"),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(RunBuffer, NoneIsNoBuffer) {
   const Outcome outcome =
       bash(command_path() +

@@ -30,6 +30,9 @@ namespace outcore::base {
 // What was typed, for the processes of a run: the lines that run/commands/run_command.h makes.
 inline constexpr const char* kRunCommandVariable = "OUTCORE_RUN_COMMAND";
 
+// Of what came in: if more of it had been in memory before, the budget is what limits.
+inline constexpr double kAgainShare = 1.0 / 3;
+
 struct PastRun {
   Counters counters;              // of all its files
   uint64_t read_again_bytes = 0;  // the sum over its files
@@ -71,7 +74,6 @@ inline NextChange larger_budget(const PastRun& run) {
 }
 
 inline NextChange find_next_change(const PastRun& run) {
-  constexpr double kAgainShare = 1.0 / 3;
   constexpr uint64_t kPagesMin = 4096, kFaultsMin = 4096, kLargerPagesMin = 1024;
   constexpr uint64_t kLargerPageBytes = 64 << 10;
   if (run.again_share() > kAgainShare && run.budget_bytes < run.files_bytes)

@@ -79,7 +79,14 @@ std::string next_command(const std::vector<Json>& processes,
     return "  next, as the record knows more:\n    outcore report " + std::string(report) + "\n";
   const base::NextChange change = base::find_next_change(past_run(*most));
   if (change.option.empty()) return {};
-  return "  next, as " + change.why + ":\n    " + base::changed_command(command, change) + "\n";
+  std::string text =
+      "  next, as " + change.why + ":\n    " + base::changed_command(command, change) + "\n";
+  // The budget of the first process in a buffer that others have, too, is the limit for all.
+  const std::string buffer(variable("OUTCORE_BUFFER"));
+  if (change.option == "--budget" && !buffer.empty() && buffer != "none")
+    text += "  or, while the buffer " + buffer + " lasts:\n    outcore buffers resize " + buffer +
+            " " + change.value + "\n";
+  return text;
 }
 
 }  // namespace outcore::preload

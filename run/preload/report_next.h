@@ -11,9 +11,9 @@
 
 namespace outcore::preload {
 
-// Two lines, the reason and the command; or nothing. `processes`: their reports as JSON. `command`:
-// OUTCORE_RUN_COMMAND, the lines that run/commands/run_command.h makes; the option is replaced in
-// it, or added as the last one.
+// Two lines, the reason and the command, of a named buffer four; or nothing. `processes`: their
+// reports as JSON. `command`: OUTCORE_RUN_COMMAND, the lines that run/commands/run_command.h makes;
+// the option is replaced in it, or added as the last one.
 std::string next_command(const std::vector<base::Json>& processes,
                          const std::vector<std::string>& command);
 

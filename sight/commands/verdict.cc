@@ -47,7 +47,7 @@ Limit limit_of(const RunFacts& facts) {
     return Limit::kNothing;
   if (share(c.wait_for_frame_ns, waited_ns(c)) > 0.3)
     return c.write_backs != 0 ? Limit::kWriteBack : Limit::kBudget;
-  if (share(c.refaults, brought_in(c)) > 0.3) return Limit::kBudget;
+  if (share(c.refaults, brought_in(c)) > base::kAgainShare) return Limit::kBudget;
   return mean_wait_ns(c) > kDeviceFaultNs ? Limit::kDevice : Limit::kFaultCost;
 }
 
@@ -237,6 +237,11 @@ base::NextChange change_for(Limit limit, const RunFacts& facts) {
   return {};
 }
 
+// Not the one that the processes of a run share by themselves, whose limit is the run's own budget.
+bool has_name_of_its_own(const std::string& buffer) {
+  return !buffer.empty() && !buffer.starts_with("run-");
+}
+
 void tell_next(const RunFacts& facts, Verdict* verdict) {
   if (facts.better_budget_bytes != 0) {
     constexpr uint64_t kMiB = 1 << 20;  // what is to be typed, in whole MiB
@@ -259,7 +264,13 @@ void tell_next(const RunFacts& facts, Verdict* verdict) {
                               larger.value);
     return;
   }
-  if (change.option == "--page")
+  if (change.option == "--budget" && has_name_of_its_own(facts.buffer))
+    verdict->sentences.push_back(
+        "The limit is that of the buffer " + facts.buffer +
+        ", for all its processes: the budget of the one that comes first. While it lasts, outcore "
+        "buffers resize " +
+        shell_word(facts.buffer) + " " + change.value + " changes it.");
+  else if (change.option == "--page")
     verdict->sentences.push_back(
         "Most of it was read in order: larger pages make fewer faults, where they come by "
         "messages.");
