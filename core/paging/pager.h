@@ -45,7 +45,7 @@ struct PagerOptions {
   budget::BudgetCells* budget_cells =
       nullptr;  // where the budget is counted; nullptr: nobody sees it
   // Where the policy is told that `auto` has taken; nullptr: nobody sees it.
-  published::Text<64>* policy_now = nullptr;
+  published::ChangingText<64>* policy_now = nullptr;
   bool has_threads = true;  // false: a simulation runs turns and prefetches itself
 };
 

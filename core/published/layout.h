@@ -54,6 +54,23 @@ class Text {
   std::array<std::atomic<char>, kBytes> bytes_{};
 };
 
+// A text that changes while others read it. They have it whole if `changes` is even, and the same
+// before they read it and afterwards.
+template <size_t kBytes>
+struct ChangingText {
+  std::atomic<uint32_t> changes{0};
+  Text<kBytes> text;
+
+  // REQUIRES: one at a time.
+  void set(std::string_view value) {
+    const uint32_t before = changes.load(std::memory_order_relaxed);
+    changes.store(before + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    text.set(value);
+    changes.store(before + 2, std::memory_order_release);
+  }
+};
+
 // Where a store is mapped. Start and end of another moment each, while it changes.
 struct Place {
   std::atomic<uint64_t> start{0}, end{0};  // addresses of the process; 0: nothing is there
@@ -102,7 +119,7 @@ struct Layout {
 
   std::atomic<uint64_t> started_ns{0};  // since 1970
   Text<64> policy, budget_source;
-  Text<64> policy_now;  // of `policy = auto`: the one that it has taken; changes
+  ChangingText<64> policy_now;  // of `policy = auto`: the one that it has taken
   std::atomic<uint64_t> buffer_bytes{0};
   Text<128> shared_buffer;  // its name; empty: none
   budget::BudgetCells budget;

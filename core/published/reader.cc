@@ -106,6 +106,24 @@ class Copy {
     return read_now(copied, &now) && now == copied.load();
   }
 
+  // The text as it is now, whole; empty where it never stands still, as if its writer is stopped.
+  template <size_t kBytes>
+  std::string whole(const published::ChangingText<kBytes>& copied) const {
+    constexpr int kLooksMax = 100;
+    for (int looks = 0; looks < kLooksMax; ++looks) {
+      published::Text<kBytes> text;
+      uint32_t before = 0, after = 1;
+      if (!read_now(copied.changes, &before)) break;
+      if (os::read_all(fd.get(), offset_of(&copied.text),
+                       std::as_writable_bytes(std::span(&text, 1))) != 0)
+        break;
+      if (!read_now(copied.changes, &after)) break;
+      if (before == after && before % 2 == 0) return text.get();
+      ::sched_yield();
+    }
+    return {};
+  }
+
  private:
   uint64_t offset_of(const void* copied) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(copied) -
@@ -175,7 +193,7 @@ PublishedRuntime runtime_of(const Copy& copy, pid_t process) {
   runtime.version = seen.version.get();
   runtime.started_ns = seen.started_ns.load();
   runtime.policy = seen.policy.get();
-  runtime.policy_now = seen.policy_now.get();
+  runtime.policy_now = copy.whole(seen.policy_now);
   runtime.budget_source = seen.budget_source.get();
   runtime.shared_buffer = seen.shared_buffer.get();
   const uint32_t left = std::min(seen.left_files_used.load(), Layout::kLeftFiles);

@@ -4,8 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <set>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "core/runtime/runtime_impl.h"
@@ -78,6 +81,33 @@ TEST(Sheet, WhatASlotCountedIsMovedOnceAndNobodyCountsItTwice) {
   EXPECT_EQ(sheet->acquire_slot(), slot);
   EXPECT_FALSE(slot->is_over);
   EXPECT_EQ(layout.slots_used, 1u);
+}
+
+TEST(Sheet, ATextThatChangesIsReadWholeOrNotAtAll) {
+  const auto sheet = Sheet::make();
+  ChangingText<64>& text = sheet->memory().policy_now;
+  const std::string as(60, 'a'), bs(60, 'b');
+  text.set(as);
+  sheet->show();
+  const auto seen = [] {
+    const auto all = look_at(::getpid());
+    return all.ok() && all->size() == 1 ? all->front().policy_now : "nothing is published";
+  };
+  ASSERT_EQ(seen(), as);
+  std::atomic<bool> is_over{false};
+  std::thread writer([&] {
+    for (uint64_t i = 0; !is_over.load(); ++i) text.set(i % 2 == 0 ? bs : as);
+  });
+  for (int i = 0; i < 200; ++i) {
+    const std::string now = seen();
+    EXPECT_TRUE(now == as || now == bs || now.empty()) << now;
+  }
+  is_over.store(true);
+  writer.join();
+  text.set(bs);
+  EXPECT_EQ(seen(), bs);
+  text.changes.fetch_add(1);  // its writer has been stopped
+  EXPECT_EQ(seen(), "");
 }
 
 TEST(Sheet, AnEntryThatFindsNoSlotCountsInItsOwnAndIsNotWatched) {
