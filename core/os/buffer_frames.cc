@@ -47,6 +47,11 @@ int BufferFrames::install(const Piece& piece, const std::byte* bytes, bool is_wr
   return copy_in(source_, piece.address, bytes, piece.size_bytes, piece.is_writable);
 }
 
+int BufferFrames::install_absent(const Piece& piece, const std::byte* bytes,
+                                 uint64_t* there_pages) {
+  return copy_in(source_, piece.address, bytes, piece.size_bytes, piece.is_writable, there_pages);
+}
+
 int BufferFrames::install_zeros(const Piece& piece, bool is_written) {
   OC_CHECK(!is_written);
   return copy_zeros_in(source_, piece.address, piece.size_bytes, piece.is_writable);

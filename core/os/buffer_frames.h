@@ -31,6 +31,7 @@ class BufferFrames final : public Frames {
   void detach(const Piece&) override {}
   int resize(uint64_t) override { return 0; }
   int install(const Piece& piece, const std::byte* bytes, bool is_written) override;
+  int install_absent(const Piece& piece, const std::byte* bytes, uint64_t* there_pages) override;
   int install_zeros(const Piece& piece, bool is_written) override;
   // -EEXIST: it is in memory, and a view that may write it must not lose its protection.
   int poison(std::byte* at) override;

@@ -23,7 +23,8 @@ uint64_t as_number(const std::byte* p) { return reinterpret_cast<uint64_t>(p); }
 
 // Calls `step(offset, bytes, &done)` until all is done. Skips pages that are present already.
 template <typename Step>
-int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes, const Step& step) {
+int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes, const Step& step,
+                  uint64_t* there_pages = nullptr) {
   OC_CHECK(source.fd >= 0);
   OC_CHECK(is_whole_pages(to, size_bytes));
   uint64_t at = 0;
@@ -37,6 +38,7 @@ int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes,
     if (error == EEXIST) {
       wake_range(source, to + at, base::kSystemPage);
       at += base::kSystemPage;
+      if (there_pages != nullptr) ++*there_pages;
     } else if (error == EAGAIN || error == EINTR) {
       if (done <= 0) yield();
     } else {
@@ -49,15 +51,17 @@ int carry_through(const FaultSource& source, std::byte* to, uint64_t size_bytes,
 }  // namespace
 
 int copy_in(const FaultSource& source, std::byte* to, const std::byte* from, uint64_t size_bytes,
-            bool is_protected) {
+            bool is_protected, uint64_t* there_pages) {
   const uint64_t mode = (source.is_messages ? 0 : UFFDIO_COPY_MODE_DONTWAKE) |
                         (is_protected ? uint64_t{UFFDIO_COPY_MODE_WP} : 0);
-  return carry_through(source, to, size_bytes, [&](uint64_t at, uint64_t bytes, int64_t* done) {
+  const auto step = [&](uint64_t at, uint64_t bytes, int64_t* done) {
     uffdio_copy c{as_number(to) + at, as_number(from) + at, bytes, mode, 0};
     const int result = ::ioctl(source.fd, UFFDIO_COPY, &c);
     *done = c.copy;
     return result;
-  });
+  };
+  if (there_pages != nullptr) *there_pages = 0;
+  return carry_through(source, to, size_bytes, step, there_pages);
 }
 
 int copy_zeros_in(const FaultSource& source, std::byte* to, uint64_t size_bytes,

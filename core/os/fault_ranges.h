@@ -23,9 +23,9 @@ struct FaultSource {
 };
 
 // All functions: 0 or -errno. EAGAIN (the address space is changing) is retried; EEXIST counts as
-// success, and wakes the range.
+// success, and wakes the range; `there_pages` becomes the number of such pages.
 int copy_in(const FaultSource& source, std::byte* to, const std::byte* from, uint64_t size_bytes,
-            bool is_protected);
+            bool is_protected, uint64_t* there_pages = nullptr);
 // Fills with zeros by copying, because UFFDIO_ZEROPAGE cannot write-protect.
 int copy_zeros_in(const FaultSource& source, std::byte* to, uint64_t size_bytes, bool is_protected);
 int zero_in(const FaultSource& source, std::byte* to, uint64_t size_bytes);

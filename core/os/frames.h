@@ -124,6 +124,12 @@ class Frames {
   // Fills an absent piece with bytes and maps it; the pages are clean, or written if `is_written`.
   // If the kernel has the page already (EEXIST), that is success.
   virtual int install(const Piece& piece, const std::byte* bytes, bool is_written) = 0;
+  // The same of clean pages. Frames that others fill, too, say how many system pages were there
+  // already; of others: 0.
+  virtual int install_absent(const Piece& piece, const std::byte* bytes, uint64_t* there_pages) {
+    *there_pages = 0;
+    return install(piece, bytes, false);
+  }
   // The same with zeros instead of bytes.
   virtual int install_zeros(const Piece& piece, bool is_written) = 0;
   // Stores bytes in the frames; no view shows them yet. REQUIRES: can_share().

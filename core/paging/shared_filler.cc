@@ -72,7 +72,7 @@ SharedFiller::Run SharedFiller::claim_around(PageCache& cache, const View& view,
   OC_CHECK(wanted.first <= wanted.page && wanted.page < wanted.end);
   OC_CHECK(wanted.end - wanted.first <= kPagesMax);
   // One page whose touch has just failed, and that is ours to bring in: that another thread has
-  // done so since is rare, and harms nothing.
+  // done so since is rare, costs a transfer, and is seen when the page is put in its place.
   if (wanted.was_absent && wanted.end - wanted.first == 1) return {wanted.page, wanted.end, {1}, 1};
   unsigned char present[kPagesMax] = {};
   const os::Piece piece = view.pieces_of(wanted.first, wanted.end);
@@ -143,7 +143,8 @@ int SharedFiller::wait_for_room(PageCache& cache, uint64_t pages) {
 }
 
 // Reads the run and brings its pages in.
-int SharedFiller::transfer(PageCache& cache, const View& view, const Run& run) {
+int SharedFiller::transfer(PageCache& cache, const View& view, Run* to_bring_in) {
+  Run& run = *to_bring_in;
   const uint64_t start = run.first * buffer::kPage, bytes = (run.end - run.first) * buffer::kPage;
   const std::span<std::byte> buffer = bounce_.acquire(bytes);
   OC_CHECK(buffer.size() >= bytes);
@@ -171,14 +172,17 @@ int SharedFiller::transfer(PageCache& cache, const View& view, const Run& run) {
       ++page;
       continue;
     }
-    result = cache.frames->install(view.pieces_of(page, end),
-                                   buffer.data() + (page - run.first) * buffer::kPage, false);
+    uint64_t there_pages = 0;
+    result = cache.frames->install_absent(view.pieces_of(page, end),
+                                          buffer.data() + (page - run.first) * buffer::kPage,
+                                          &there_pages);
+    run.is_there = run.count == 1 && there_pages == 1;
     // What took the place of the view, or of the frames, is found by the next touch.
     if (result == -ENOENT || result == -EINVAL) result = -EAGAIN;
     page = end;
   }
   bounce_.release(buffer);
-  if (result == 0 && is_hole) cache.counters.add(Counter::zero_fills, run.count);
+  if (result == 0 && is_hole && !run.is_there) cache.counters.add(Counter::zero_fills, run.count);
   return result;
 }
 
@@ -193,7 +197,8 @@ void SharedFiller::report(PageCache& cache, const Run& run, const Wanted& wanted
       ++end;
     if (end > page)
       room.report(cache.shared->frame_page(page), end - page, wanted.is_guess && !is_asked);
-    for (uint64_t p = page; p < end; ++p) cache.note_fill(p, wanted.is_guess && !is_asked);
+    for (uint64_t p = page; p < end && !run.is_there; ++p)
+      cache.note_fill(p, wanted.is_guess && !is_asked);
     page = std::max(end, page + 1);
   }
 }
@@ -213,7 +218,7 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
   if (wanted.wait != nullptr) wanted.wait->begin();
   int result = acquire_room(cache, wanted, &run);
   if (result == 0) {
-    result = transfer(cache, view, run);
+    result = transfer(cache, view, &run);
     OC_ASSERT(result <= 0);
     if (result == 0) report(cache, run, wanted);
     // Some of them may have come in.
@@ -226,6 +231,7 @@ int SharedFiller::fill(PageCache& cache, const View& view, const Wanted& wanted,
     if (wanted.is_demanded) cache.counters.add(Counter::fill_errors, 1);
     return result;
   }
+  if (run.is_there) return 0;  // what it brought in for nothing is no page that came again
   *filled = run.count;
   pager_.tuner.note_brought_in(run.count);
   const uint32_t asked = wanted.is_demanded ? 1 : 0;

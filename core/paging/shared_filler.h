@@ -69,6 +69,7 @@ class SharedFiller {
     uint64_t first = 0, end = 0;
     uint64_t taken[kPagesMax / 64] = {};
     uint32_t count = 0;
+    bool is_there = false;  // of one page: another has brought it in meanwhile
     bool has(uint64_t page) const {
       return (taken[(page - first) / 64] >> (page - first) % 64 & 1) != 0;
     }
@@ -77,7 +78,7 @@ class SharedFiller {
   Run claim_around(PageCache& cache, const region::View& view, const Wanted& wanted);
   void release_claims(PageCache& cache, const Run& run);
   int acquire_room(PageCache& cache, const Wanted& wanted, Run* run);
-  int transfer(PageCache& cache, const region::View& view, const Run& run);
+  int transfer(PageCache& cache, const region::View& view, Run* run);
   void report(PageCache& cache, const Run& run, const Wanted& wanted);
 
   Pager& pager_;

@@ -1,6 +1,11 @@
 // What is told of a buffer's pages: those that come back, though they leave by another's decision,
 // and those that are written.
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <memory>
+#include <thread>
 
 #include "core/base/json.h"
 #include "core/os/kernel_features.h"
@@ -47,6 +52,48 @@ TEST_F(MemberFigures, WhatAMemberBringsInAgainHasLeft) {
   // Each page that is not there at the second time, and no other, has been there before.
   EXPECT_GT(counted.refaults, 0u);
   EXPECT_EQ(counted.fills + counted.prefetch_fills - counted.refaults, kFilePages);
+}
+
+// Each read waits until there are two: so two threads bring in the same page, as where one has
+// waited for the other as long as anybody believes in it.
+class TwoReaders final : public Store {
+ public:
+  uint64_t size_bytes() const override { return kPage; }
+  int read(uint64_t, std::span<std::byte> into) override {
+    readers_.fetch_add(1);
+    readers_.notify_all();
+    for (uint32_t seen = readers_.load(); seen < 2; seen = readers_.load()) readers_.wait(seen);
+    std::memset(into.data(), 1, into.size());
+    return 0;
+  }
+  int write(uint64_t, std::span<const std::byte>) override { return -EROFS; }
+  StoreTraits traits() const override {
+    StoreTraits traits;
+    traits.is_fault_safe = true;
+    return traits;
+  }
+  std::string uri() const override { return "two-readers:"; }
+  std::string contents_id() const override { return "two readers"; }
+  uint32_t readers() const { return readers_.load(); }
+
+ private:
+  std::atomic<uint32_t> readers_{0};
+};
+
+TEST_F(MemberFigures, APageThatTwoThreadsBringInCameOnce) {
+  Runtime runtime = Runtime::start(options(kLimit)).value();
+  const auto store = std::make_shared<TwoReaders>();
+  const Region region = runtime.map(store).value();
+  ASSERT_EQ(Job::facts().files, 1u);
+  const volatile std::byte* const bytes = region.data();
+  const auto touch = [&] { ASSERT_EQ(static_cast<int>(bytes[0]), 1); };
+  std::thread other(touch);
+  touch();
+  other.join();
+  EXPECT_EQ(store->readers(), 2u);
+  const Counters counted = runtime.metrics().counters;
+  EXPECT_EQ(counted.refaults, 0u);
+  EXPECT_EQ(counted.fills + counted.prefetch_fills, 1u);
 }
 
 TEST_F(MemberFigures, ABufferThatIsLargeEnoughHasNone) {
