@@ -1,7 +1,8 @@
 #include "sight/commands/pages.h"
 
+#include <algorithm>
 #include <ctime>
-#include <set>
+#include <string_view>
 
 #include "cli/text.h"
 #include "sight/commands/columns.h"
@@ -163,12 +164,17 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
 
 // What of its files is the kernel's, and why: not what has been taken again since.
 std::vector<Line> left_lines(const ProcessView& process, const PageStyle& style) {
-  std::set<std::string> taken;
-  process.for_each_store([&](const StoreView& store) { taken.insert(store.now.uri); });
+  constexpr std::string_view kFile = "file:";
+  std::vector<std::string> taken;
+  process.for_each_store([&](const StoreView& store) {
+    if (store.now.uri.starts_with(kFile)) taken.push_back(store.now.uri.substr(kFile.size()));
+  });
   std::vector<Line> lines;
   for (const RuntimeView& runtime : process.runtimes)
     for (const LeftFile& file : runtime.now.left_files) {
-      if (taken.contains("file:" + file.path)) continue;
+      if (std::any_of(taken.begin(), taken.end(),
+                      [&](const std::string& path) { return is_at(file, path); }))
+        continue;
       lines.push_back({{cut_end(std::string(how_left(file)) + ": " + style.glyphs.shown(file.path) +
                                     ": " + style.glyphs.shown(why_left(file)),
                                 style.width, style.glyphs),

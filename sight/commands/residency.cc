@@ -164,7 +164,10 @@ std::string programs_that_left(const File& file) {
     if (!runtimes) continue;
     for (const PublishedRuntime& runtime : runtimes.value())
       for (const LeftFile& left : runtime.left_files) {
-        if (left.path != file.path || ++told > kToldMax) continue;
+        // Of two with the same long beginning the sizes tell which it is.
+        const bool is_it = is_at(left, file.path) &&
+                           (left.path == file.path || left.size_bytes == file.size_bytes);
+        if (!is_it || ++told > kToldMax) continue;
         text += (text.empty() ? "" : "; ") + facts_of(process).name + " (pid " +
                 std::to_string(process) + "): " + how_left(left) + ": " + one_line(why_left(left));
       }
