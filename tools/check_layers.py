@@ -53,6 +53,8 @@ OUTSIDE_MAY_INCLUDE = {
     # What a record says of the machine, also one that is written for a program that could not.
     "sight/commands": {"core/base/next_run.h", "core/runtime/option_table.h",
                        "core/recording/run_facts.h"},
+    # Types of objects are told in the same words by the command and by errors; a header alone.
+    "heaps/commands": {"heaps/persistent/type_text.h"},
     # As the library reads its config file.
     "far/commands": {"core/os/written_pipe.h"},
 }

@@ -41,6 +41,27 @@ TEST_F(HeapCommand, TellsWhatIsInAHeap) {
   EXPECT_EQ(json["size_bytes"], std::filesystem::file_size(heap_path));
 }
 
+TEST_F(HeapCommand, TellsATypeShortToPeopleAndWholeInJson) {
+  const std::string other = path("other");
+  {
+    Runtime runtime = start_runtime();
+    PersistentHeap heap = take(PersistentHeap::create(runtime, other));
+    using Table = persistent::map<uint64_t, persistent::vector<double>>;
+    take(heap.construct<Table>("table"));
+    take(heap.construct<persistent::string>("text", "x"));
+    EXPECT_OK(heap.close());
+  }
+  const std::string out = run_heap("info " + other).out;
+  EXPECT_NE(out.find(" of boost::container::map<unsigned long, boost::container::vector<double>>,"),
+            std::string::npos)
+      << out;
+  EXPECT_NE(out.find(" of boost::container::basic_string<char>,"), std::string::npos) << out;
+  const auto json = Json::parse_or_null(run_heap("info --json " + other).out);
+  for (const Json& object : json["objects"])
+    EXPECT_NE(object.value("type", "").find("outcore::PersistentAllocator<"), std::string::npos)
+        << object;
+}
+
 TEST_F(HeapCommand, TellsEachFindingInALine) {
   std::vector<char> bytes = scene::read_file(heap_path);
   bytes[30] ^= 1;

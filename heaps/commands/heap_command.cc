@@ -1,8 +1,5 @@
 // outcore heap check, outcore heap info: examine persistent heaps without opening them.
-#include <cxxabi.h>
-
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -10,27 +7,19 @@
 #include "cli/command_syntax.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "heaps/persistent/type_text.h"
 #include "outcore/persistent_core.h"
 
 namespace outcore::cli {
 namespace {
 
+using heap::persistent::short_type_text;
+using heap::persistent::type_text;
+
 struct Words {
   std::string heap;
   bool is_json = false;
 };
-
-// The type in readable form, without characters that would end its line. Types come from the store:
-// one that refers to itself could grow without end.
-std::string readable(const std::string& type) {
-  constexpr size_t kBytesMax = 256;
-  if (type.size() > kBytesMax) return one_line(type);
-  int status = 0;
-  char* text = abi::__cxa_demangle(type.c_str(), nullptr, nullptr, &status);
-  const std::string name = status == 0 && text != nullptr ? text : type;
-  std::free(text);
-  return one_line(name);
-}
 
 int check(const Words& words) {
   const auto findings = persistent_heap_check(words.heap);
@@ -48,7 +37,7 @@ Json to_json(const PersistentHeapInfo& info) {
   Json objects = Json::array();
   for (const PersistentObject& o : info.objects)
     objects.push_back({{"name", o.name},
-                       {"type", readable(o.type)},
+                       {"type", one_line(type_text(o.type))},
                        {"offset", o.offset},
                        {"count", o.count},
                        {"element_bytes", o.element_bytes},
@@ -76,7 +65,7 @@ void print(const PersistentHeapInfo& info) {
   for (const PersistentObject& o : info.objects)
     std::printf("  %-16s %llu x %s of %s, version %u\n", one_line(o.name).c_str(),
                 static_cast<unsigned long long>(o.count), format_bytes(o.element_bytes).c_str(),
-                readable(o.type).c_str(), o.version);
+                one_line(short_type_text(type_text(o.type))).c_str(), o.version);
 }
 
 int tell(const Words& words) {

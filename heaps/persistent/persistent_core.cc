@@ -1,23 +1,24 @@
 // PersistentCore: named objects, and calls that are passed on. See outcore/persistent_core.h.
 #include "outcore/persistent_core.h"
 
-#include <cxxabi.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <utility>
 
 #include "core/base/assert.h"
 #include "core/os/cancel_block.h"
 #include "heaps/persistent/persistent_core_impl.h"
 #include "heaps/persistent/persistent_sizes.h"
+#include "heaps/persistent/type_text.h"
 
 namespace outcore {
 
 using heap::persistent::Cache;
 using heap::persistent::Name;
+using heap::persistent::short_type_text;
+using heap::persistent::type_text;
 
 namespace {
 
@@ -37,32 +38,22 @@ Result<std::shared_ptr<Runtime>> shared_runtime(const RuntimeOptions& options) {
   return runtime;
 }
 
-// Makes the name of a type readable. Names come from the store: one that refers to itself could
-// grow without end.
-std::string readable(const std::string& type) {
-  constexpr size_t kBytesMax = 256;
-  if (type.size() > kBytesMax) return type;
-  int status = 0;
-  char* text = abi::__cxa_demangle(type.c_str(), nullptr, nullptr, &status);
-  std::string name = status == 0 && text != nullptr ? text : type;
-  std::free(text);
-  return name;
-}
-
 std::string describe(const std::string& type, uint64_t bytes, uint64_t alignment,
                      uint64_t version) {
-  return readable(type) + " (" + std::to_string(bytes) + " bytes, alignment " +
-         std::to_string(alignment) + ", version " + std::to_string(version) + ")";
+  return type + " (" + std::to_string(bytes) + " bytes, alignment " + std::to_string(alignment) +
+         ", version " + std::to_string(version) + ")";
 }
 
 Status check_type(const std::string& what, const Name& name, const PersistentType& type) {
   if (name.type == type.name && name.element_bytes == type.bytes &&
       name.alignment == type.alignment && name.version == type.version)
     return {};
+  std::string found = type_text(name.type), asked = type_text(type.name);
+  const std::string found_short = short_type_text(found), asked_short = short_type_text(asked);
+  if (found_short != asked_short || found == asked) found = found_short, asked = asked_short;
   return Error{EINVAL, what + ": it is of type " +
-                           describe(name.type, name.element_bytes, name.alignment, name.version) +
-                           ", not " +
-                           describe(type.name, type.bytes, type.alignment, type.version) +
+                           describe(found, name.element_bytes, name.alignment, name.version) +
+                           ", not " + describe(asked, type.bytes, type.alignment, type.version) +
                            ": ask for the type that it was made with"};
 }
 
@@ -263,7 +254,7 @@ std::vector<PersistentObject> PersistentCore::objects() const {
   std::vector<PersistentObject> all;
   for (const auto& [text, n] : impl_->names)
     all.push_back(
-        {text, readable(n.type), n.offset, n.count, n.element_bytes, n.alignment, n.version});
+        {text, type_text(n.type), n.offset, n.count, n.element_bytes, n.alignment, n.version});
   return all;
 }
 
