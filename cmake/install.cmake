@@ -43,7 +43,7 @@ install(FILES docs/completion/_outcore DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/
 # The documents as they lie in the source, so that their links hold.
 install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(product ${OUTCORE_PRODUCTS} run sight python bench cli)
+foreach(product ${OUTCORE_HOUSE})
   install(FILES ${product}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/${product})
 endforeach()
 install(FILES bench/rivals/example_hdf5.cc DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/rivals)

@@ -1,5 +1,6 @@
 """`make build` builds all that `make install` installs."""
 
+import fnmatch
 import os
 import pathlib
 import re
@@ -21,6 +22,17 @@ class MakeBuild(unittest.TestCase):
         recipe = re.search(r"^build:.*\n((?:\t.*\n)+)", text, re.MULTILINE).group(1)
         self.assertRegex(recipe, r"--target installable\b")
         self.assertRegex(text, r"(?m)^install: build\b")
+
+    @unittest.skipUnless((BUILD / "CMakeFiles/VerifyGlobs.cmake").is_file(), "needs CMake's globs")
+    def test_what_is_built_makes_no_list_of_sources_longer(self):
+        text = (BUILD / "CMakeFiles/VerifyGlobs.cmake").read_text(encoding="utf-8")
+        patterns = re.findall(r'^file\(GLOB\S* NEW_GLOB .*"([^"]+)"\)', text, re.MULTILINE)
+        self.assertGreater(len(patterns), 30)
+        for pattern in patterns:
+            parts = pathlib.PurePath(pattern).parts[:len(BUILD.parts)]
+            is_above = len(parts) == len(BUILD.parts) and all(
+                map(fnmatch.fnmatchcase, BUILD.parts, parts))
+            self.assertFalse(is_above, pattern)
 
     @unittest.skipUnless((BUILD / "build.ninja").is_file(), "needs a build folder made for ninja")
     def test_what_is_installed_from_the_build_folder_is_made_by_it(self):
