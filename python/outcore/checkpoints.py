@@ -127,15 +127,21 @@ class Restart(Mapping[str, bytes]):
 
     def url(self, name: str) -> str:
         """What to open to go on with an object."""
+        self._check_object(name)
         return self._core.uri_of(name)
 
     def size_bytes(self, name: str) -> int:
+        self._check_object(name)
         return self._sizes[name]
 
     def __getitem__(self, name: str) -> bytes:
-        if name not in self._sizes:
-            raise KeyError(name)
+        self._check_object(name)
         return self._core.read(name)
+
+    def _check_object(self, name: str) -> None:
+        if name not in self._sizes:
+            raise KeyError(f"the checkpoint '{self.name}' has no object {name!r}: it has "
+                           f"{', '.join(self._sizes) or 'none'}")
 
     def __iter__(self) -> Any:
         return iter(self._sizes)

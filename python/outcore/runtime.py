@@ -176,6 +176,9 @@ def default_runtime() -> Runtime:
 def set_default_runtime(runtime: Runtime) -> None:
     """Makes ``runtime`` the one of all arrays that are opened from now on and name no other."""
     global _default
+    if not isinstance(runtime, Runtime):
+        raise TypeError(f"set_default_runtime: {runtime!r} is no outcore.Runtime: make one first, "
+                        "as in outcore.Runtime(budget='4GB')")
     with _default_lock:
         _default = runtime
         set_default_pager(runtime._pager)

@@ -2,7 +2,9 @@
 
 #include <nanobind/stl/string.h>
 
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,6 +53,23 @@ const char* word_in(const Words<T>& words, T value) {
   return "?";
 }
 
+// What a field of this type may be, for messages.
+template <typename T>
+std::string wanted() {
+  if constexpr (std::is_same_v<T, bool>)
+    return "True or False";
+  else if constexpr (std::is_integral_v<T>)
+    return "a whole number from " + std::to_string(std::numeric_limits<T>::min()) + " to " +
+           std::to_string(std::numeric_limits<T>::max());
+  else if constexpr (std::is_floating_point_v<T>)
+    return "a number";
+  else
+    return "text";
+}
+
+// The Python value as Python writes it.
+std::string written(nb::handle value) { return nb::cast<std::string>(nb::repr(value)); }
+
 // Fields: takes one field after the other out of a dict, and says which are left.
 class Fields {
  public:
@@ -60,16 +79,15 @@ class Fields {
 
   template <typename Field>
   void take(const char* name, Field& field) {
-    with(name, [&](nb::handle value) {
-      if constexpr (requires { typename Field::value_type; } && !std::is_same_v<Field, std::string>)
-        field = nb::cast<typename Field::value_type>(value);
-      else
-        field = nb::cast<Field>(value);
-    });
+    if constexpr (requires { typename Field::value_type; } && !std::is_same_v<Field, std::string>)
+      with(name, wanted<typename Field::value_type>(),
+           [&](nb::handle value) { field = nb::cast<typename Field::value_type>(value); });
+    else
+      with(name, wanted<Field>(), [&](nb::handle value) { field = nb::cast<Field>(value); });
   }
   template <typename Field, typename T>
   void take(const char* name, Field& field, const Words<T>& words) {
-    with(name,
+    with(name, wanted<std::string>(),
          [&](nb::handle value) { field = value_of(name, nb::cast<std::string>(value), words); });
   }
   void finish() const {
@@ -79,7 +97,7 @@ class Fields {
 
  private:
   template <typename Take>
-  void with(const char* name, const Take& take) {
+  void with(const char* name, const std::string& wanted, const Take& take) {
     const nb::str key(name);
     if (!left_.contains(key)) return;
     const nb::object value = left_[key];
@@ -88,7 +106,12 @@ class Fields {
     try {
       take(value);
     } catch (const nb::cast_error&) {
-      throw nb::type_error((std::string("option '") + name + "' has the wrong type").c_str());
+      const std::string text =
+          std::string("option '") + name + "' is " + written(value) + ": write " + wanted;
+      // A number that is too small, or too large, is of the right type.
+      if (PyLong_Check(value.ptr()) && wanted.starts_with("a whole"))
+        throw nb::value_error(text.c_str());
+      throw nb::type_error(text.c_str());
     }
   }
 

@@ -34,6 +34,9 @@ def test_arrays_and_memory_are_as_they_were(pool):
     last = outcore.restart(pool, "step 1")
     assert last.name == "step 1" and sorted(last) == ["grid", "state"]
     assert last.size_bytes("grid") == 64 * 1024 * 8
+    for ask in (last.url, last.size_bytes, last.__getitem__):
+        with pytest.raises(KeyError, match="'step 1' has no object 'nosuch': it has "):
+            ask("nosuch")
     assert np.frombuffer(last["state"], "i8").tolist() == [1, 1, 1, 1]
     with open_grid(pool, "r+") as grid:
         assert np.all(grid[...] == 1)
