@@ -52,6 +52,9 @@ Error failed_open(int error, const std::string& path, const StorageOptions& opti
   if (error == ENOENT)
     remedy = options.may_create ? "make its folder first"
                                 : "name a container that is there, or store arrays in it first";
+  if (error == EROFS)
+    remedy = options.may_create ? "name another place" : "open it to read, or copy it elsewhere";
+  if (error == EMFILE) remedy = "raise the limit of open files (ulimit -n)";
   if (error == EISDIR) return {EINVAL, "open " + path + ": it is a folder: name a container"};
   return base::system_error(error, "open " + path, remedy);
 }

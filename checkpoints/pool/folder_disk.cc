@@ -102,6 +102,8 @@ Result<std::unique_ptr<File>> FolderDisk::open(const std::string& file, Mode mod
     return base::system_error(fd, "open " + path,
                               fd == -EACCES   ? "get permission for it"
                               : fd == -ENOENT ? "a file of the pool is missing: restore a copy"
+                              : fd == -EROFS  ? "name a folder where you may write"
+                              : fd == -EMFILE ? "raise the limit of open files (ulimit -n)"
                                               : "");
   if (is_heap) return make_heap(fd, mode != Mode::kRead, path);
   return std::unique_ptr<File>(new PlainFile(fd));

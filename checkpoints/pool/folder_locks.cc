@@ -68,7 +68,12 @@ Status FolderDisk::lock_writer() {
   lock_fd_ = os::open_to_lock(folder_fd_, "lock", O_RDWR | O_CREAT, 0666);
   if (lock_fd_ < 0)
     return base::system_error(-lock_fd_, attempted,
-                              "get write permission; checkpoints can be read without");
+                              lock_fd_ == -EMFILE ? "raise the limit of open files (ulimit -n)"
+                              : lock_fd_ == -EROFS
+                                  ? "name a folder where you may write; checkpoints "
+                                    "can be read without"
+                                  : "get write permission; checkpoints can be read "
+                                    "without");
   generation_ = os::process_generation();
   if (const int error = os::lock_bytes(lock_fd_, F_WRLCK, 0, 0); error != 0) {
     if (error != -EAGAIN) return base::system_error(-error, attempted + ": lock");

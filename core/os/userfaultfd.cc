@@ -43,6 +43,8 @@ int open_by_device(int flags) {
 }
 
 std::string remedy_of(int code, bool needs_kernel_faults, int device_code) {
+  if (code == EMFILE) return "raise the limit of open files (ulimit -n)";
+  if (code == ENFILE) return "raise the limit of open files of the system (sysctl fs.file-max)";
   if (code == ENOSYS) return std::string("this kernel has none, or ") + kSeccompRemedy;
   if (code != EPERM && code != EACCES) return {};
   if (!needs_kernel_faults) return kSeccompRemedy;
@@ -63,6 +65,8 @@ Result<int> open_userfaultfd(uint64_t features, bool needs_kernel_faults) {
   if (needs_kernel_faults) {
     fd = open_by_device(0);
     if (fd < 0) device_code = -fd, fd = open_by_syscall(0);
+    // The right to it was there.
+    if (fd < 0 && (device_code == EMFILE || device_code == ENFILE)) fd = -device_code;
   } else {
     fd = open_by_syscall(UFFD_USER_MODE_ONLY);
     // Before Linux 5.11 the flag is unknown, and every process may make the call without it, unless

@@ -36,7 +36,10 @@ Result<FileLock> FileLock::lock(const std::string& path, bool is_exclusive) {
   if (fd == -EISDIR) fd = os::open_to_lock(AT_FDCWD, path.c_str(), O_RDONLY | flags);
   if (fd < 0)
     return base::system_error(-fd, "open the heap " + path,
-                              fd == -ENOENT                   ? "check the path, or create it first"
+                              fd == -ENOENT ? "check the path, or create it first"
+                              : fd == -EROFS
+                                  ? "open it read-only, or copy it to where you may write"
+                              : fd == -EMFILE ? "raise the limit of open files (ulimit -n)"
                               : fd != -EACCES && fd != -EPERM ? ""
                               : is_exclusive ? "get write permission, or open it read-only"
                                              : "get read permission");

@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -157,6 +158,23 @@ TEST(Userfaultfd, TheDeviceIsEnoughWhereTheSystemCallIsRefused) {
         const bool is_open = open_userfaultfd(UFFD_FEATURE_SIGBUS, false).ok() &&
                              open_userfaultfd(UFFD_FEATURE_THREAD_ID, true).ok();
         ::_exit(is_refused && is_open ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(Userfaultfd, WithoutDescriptorsTheRemedyIsTold) {
+  Result<int> any = open_userfaultfd(0, false);
+  if (!any) GTEST_SKIP() << any.message();
+  ::close(any.value());
+  EXPECT_EXIT(
+      {
+        rlimit none{};
+        const bool is_set = ::setrlimit(RLIMIT_NOFILE, &none) == 0;
+        const Result<int> fd = open_userfaultfd(0, false);
+        const bool is_told =
+            !fd && fd.code() == EMFILE &&
+            fd.message().find("raise the limit of open files (ulimit -n)") != std::string::npos;
+        ::_exit(is_set && is_told ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }
