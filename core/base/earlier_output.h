@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -16,6 +17,9 @@ namespace outcore::base {
 struct EarlierOutput {
   static constexpr const char* kVariable = "OUTCORE_RUN_BEFORE";
   static constexpr const char* kNoFile = "none";
+
+  // This process has told of a file why it could not be written: that nothing is there is no news.
+  static inline constinit std::atomic<bool> is_failure_told{false};
 
   // Of a file's content, as long as nobody changes it.
   static std::string mark_of(const struct stat& about) {

@@ -59,11 +59,21 @@ bool is_wanted(const Runtime::Impl& impl) {
   return !impl.options.metrics_at_exit.empty() && impl.options.metrics_at_exit != "none";
 }
 
+// False: it cannot be locked, or others have had it for too long.
+bool lock_briefly(int file) {
+  constexpr uint64_t kNsMax = 1'000'000'000;
+  const uint64_t start_ns = os::now_ns();
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || os::now_ns() - start_ns >= kNsMax) return false;
+    os::yield();
+  }
+  return true;
+}
+
 // Empties a file that has only what an earlier run left, as something will be written now. So
 // nobody takes that for the report of a run that was killed. Another process of this run may be
 // about to do the same: it is locked, or was waited for in vain.
 void empty_if_left(const std::string& path) {
-  constexpr uint64_t kNsMax = 1'000'000'000;
   const int file = open_to_append(path, false);
   struct stat about {};
   const auto is_left = [&] {
@@ -71,8 +81,7 @@ void empty_if_left(const std::string& path) {
   };
   if (file < 0) return;
   if (is_left()) {
-    const uint64_t start_ns = os::now_ns();
-    while (::flock(file, LOCK_EX | LOCK_NB) != 0 && os::now_ns() - start_ns < kNsMax) os::yield();
+    lock_briefly(file);
     if (is_left() && ::ftruncate(file, 0) != 0)
       std::fprintf(stderr, "outcore: %s\n",
                    base::system_error(errno, "empty " + path).message.c_str());
@@ -80,37 +89,94 @@ void empty_if_left(const std::string& path) {
   ::close(file);
 }
 
-// One line, appended in one call, so that lines of processes that append at the same time are not
-// mixed. 0 or -errno.
-int append(int file, std::string line) {
-  struct stat about {};
-  if (::fstat(file, &about) != 0) return -errno;
-  if (S_ISREG(about.st_mode)) {
-    const auto size = static_cast<uint64_t>(about.st_size);
-    rlimit most{};  // whoever makes a file larger than he may is ended by a signal
-    if (::getrlimit(RLIMIT_FSIZE, &most) == 0 &&
-        most.rlim_cur - std::min(most.rlim_cur, size) < line.size() + 1)
-      return -EFBIG;
-    // What another could not write to its end is not made longer.
-    char last = '\n';
-    if (size != 0 && ::pread(file, &last, 1, about.st_size - 1) == 1 && last != '\n')
-      line.insert(line.begin(), '\n');
+// A file that lines are appended to. What cannot be written whole is taken back, as long as the
+// file is locked: whoever appends locks it.
+class LineFile {
+ public:
+  LineFile(const std::string& path, bool may_create) : path_(path) {
+    // One that another has taken back before it was locked here is nobody's.
+    for (int tries = 0; tries < 3; ++tries) {
+      file_ = open_to_append(path, false);
+      is_new_ = file_ == -ENOENT && may_create;
+      if (is_new_) file_ = open_to_append(path);
+      if (file_ < 0 || ::fstat(file_, &about_) != 0 || !S_ISREG(about_.st_mode)) return;
+      is_locked_ = lock_briefly(file_);
+      if (::fstat(file_, &about_) != 0 || about_.st_nlink != 0) return;
+      close();
+    }
+    file_ = -ESTALE;
   }
-  const ssize_t written = ::write(file, line.data(), line.size());
-  if (written == static_cast<ssize_t>(line.size())) return 0;
-  return written < 0 ? -errno : -ENOSPC;
+  ~LineFile() { close(); }
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  // In one call, so that lines of processes that append at the same time are not mixed. 0 or
+  // -errno.
+  int append(std::string line) {
+    if (file_ < 0) return file_;
+    if (S_ISREG(about_.st_mode)) {
+      const auto size = static_cast<uint64_t>(about_.st_size);
+      rlimit most{};  // whoever makes a file larger than he may is ended by a signal
+      if (::getrlimit(RLIMIT_FSIZE, &most) == 0 &&
+          most.rlim_cur - std::min(most.rlim_cur, size) < line.size() + 1)
+        return take_back(0, -EFBIG);
+      // What another could not write to its end is not made longer.
+      char last = '\n';
+      if (size != 0 && ::pread(file_, &last, 1, about_.st_size - 1) == 1 && last != '\n')
+        line.insert(line.begin(), '\n');
+    }
+    const ssize_t written = ::write(file_, line.data(), line.size());
+    if (written == static_cast<ssize_t>(line.size())) return 0;
+    return take_back(std::max<ssize_t>(written, 0), written < 0 ? -errno : -ENOSPC);
+  }
+
+ private:
+  // The file is as it was, or gone where it was not. Returns the error.
+  int take_back(ssize_t written, int error) const {
+    struct stat now {
+    }, named{};
+    if (!is_locked_ || ::fstat(file_, &now) != 0) return error;
+    const bool is_ours = written != 0 && now.st_size == about_.st_size + written;
+    if (is_ours && ::ftruncate(file_, about_.st_size) != 0) return error;
+    if (is_new_ && about_.st_size == 0 && ::lstat(path_.c_str(), &named) == 0 &&
+        named.st_ino == now.st_ino && named.st_dev == now.st_dev)
+      ::unlink(path_.c_str());
+    return error;
+  }
+  void close() {
+    if (file_ < 0) return;
+    if (is_locked_) ::flock(file_, LOCK_UN);  // a child that was forked meanwhile has it, too
+    ::close(file_);
+    file_ = -1;
+  }
+
+  const std::string& path_;
+  struct stat about_ {};  // before anything is appended
+  int file_ = -1;
+  bool is_new_ = false, is_locked_ = false;
+};
+
+const char* remedy_for_lines(int error) {
+  switch (-error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space, or name a file elsewhere";
+    case EFBIG:
+      return "raise the limit of the size of files (ulimit -f)";
+    default:
+      return "name a file in a folder that you may write to";
+  }
 }
 
 void append_line(const std::string& path, const std::string& line, const char* what,
                  bool may_create = true) {
-  const int file = open_to_append(path, may_create);
-  if (file == -ENOENT && !may_create) return;  // whoever wanted it has taken it away
-  const int error = file < 0 ? file : append(file, line);
-  if (error != 0)
-    std::fprintf(
-        stderr, "outcore: %s\n",
-        base::system_error(error, std::string("write ") + what + " to " + path).message.c_str());
-  if (file >= 0) ::close(file);
+  const int error = LineFile(path, may_create).append(line);
+  if (error == 0 || (error == -ENOENT && !may_create)) return;  // or its owner has taken it away
+  base::EarlierOutput::is_failure_told.store(true);
+  std::fprintf(stderr, "outcore: %s\n",
+               base::system_error(error, std::string("write ") + what + " to " + path,
+                                  remedy_for_lines(error))
+                   .message.c_str());
 }
 
 bool is_to_be_recorded(Runtime::Impl& impl) {

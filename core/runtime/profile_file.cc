@@ -75,12 +75,14 @@ bool is_named_so(int fd, const std::string& path) {
          open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-// A descriptor of os::open_to_lock, or -errno.
-int open_locked_profile(const std::string& path) {
+// A descriptor of os::open_to_lock, or -errno. `is_new`: the file was not there before.
+int open_locked_profile(const std::string& path, bool* is_new) {
+  constexpr int kFlags = O_RDWR | O_NONBLOCK | O_NOCTTY;
   const uint64_t start_ns = os::now_ns();
   for (;;) {
-    const int fd =
-        os::open_to_lock(AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0666);
+    int fd = os::open_to_lock(AT_FDCWD, path.c_str(), kFlags);
+    *is_new = fd == -ENOENT;
+    if (*is_new) fd = os::open_to_lock(AT_FDCWD, path.c_str(), kFlags | O_CREAT, 0666);
     if (fd < 0) return fd;
     int error = os::lock_file(fd, true);
     if (error == 0 && is_named_so(fd, path)) return fd;
@@ -163,7 +165,8 @@ Status check_place_of_profile(const std::string& path) {
 Status add_to_profile(const std::string& path, std::vector<prefetch::LearntFile> learnt) {
   OC_CHECK(!path.empty());
   if (learnt.empty()) return {};
-  const int fd = open_locked_profile(path);
+  bool is_new = false;
+  const int fd = open_locked_profile(path, &is_new);
   if (fd == -EAGAIN)
     return Error{EAGAIN, "keep what was learnt in " + path + ": others have it locked: wait for " +
                              "them, or name another file"};
@@ -176,6 +179,10 @@ Status add_to_profile(const std::string& path, std::vector<prefetch::LearntFile>
     OC_ASSERT(error <= 0);
     if (error != 0) status = profile_error("keep what was learnt in ", path, error);
   }
+  struct stat about;
+  // Empty, it would be of no use. Whoever waits for it sees that it has no name any more.
+  if (!status.ok() && is_new && ::fstat(fd, &about) == 0 && about.st_size == 0)
+    ::unlink(place_of(fd, path).c_str());
   os::close_locked(fd);
   return status;
 }

@@ -387,7 +387,7 @@ void Door::keep_learnt() {
       kept = Kept::kAll;
     else if (s.code() != EAGAIN)
       kept = Kept::kFailed;
-    if (!s.ok()) say(s.message());
+    if (!s.ok()) say(s.message(), kept == Kept::kFailed);
   } catch (const std::bad_alloc&) {
     say("what was learnt cannot be kept: no memory is left");
   }

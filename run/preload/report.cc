@@ -1,6 +1,7 @@
 #include "run/preload/report.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -201,6 +202,7 @@ void tell_what_is_missing() {
     struct stat about {};
     const bool is_there = ::stat(name.c_str(), &about) == 0;
     if ((is_there ? EarlierOutput::mark_of(about) : EarlierOutput::kNoFile) != mark) return;
+    if (!is_there && EarlierOutput::is_failure_told.load()) return;
     say("write to " + name +
             ": nothing was written; --explain says what does not go through Outcore" +
             (is_there && about.st_size != 0 ? "; what is in the file is an earlier run's" : ""),
@@ -212,12 +214,59 @@ std::string Report::to_json() const { return json_of(*this).dump(); }
 
 namespace {
 
-std::string why_not_written(const std::string& path) {
-  const int error = errno;
+// Space for the whole of a file, before what it holds is written over. 0 or an errno.
+int book_space(int fd, uint64_t size_bytes) {
+  rlimit most{};  // whoever makes a file larger than he may is ended by a signal
+  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < size_bytes) return EFBIG;
+  const auto size = static_cast<off_t>(size_bytes);
+  if (real().fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) == 0) return 0;
+  // Not every file system can do so.
+  return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
+}
+
+// What the file holds stays, or there is no file, where there is no room. 0 or an errno.
+int write_table(const std::string& path, const std::string& text) {
+  // A pipe that nobody reads would be waited for without an end (ENXIO).
+  constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  int fd = real().open(path.c_str(), kFlags);
+  const bool is_new = fd < 0 && errno == ENOENT;
+  if (is_new) fd = real().open(path.c_str(), kFlags | O_CREAT, 0666);
+  if (fd < 0) return errno;
+  real().fcntl(fd, F_SETFL, O_WRONLY);
+  struct stat about {
+  }, named{};
+  const bool is_file = ::fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+  int error = is_file ? book_space(fd, text.size()) : 0;
+  ssize_t written = 0;
+  if (error == 0) {
+    written = real().write(fd, text.data(), text.size());
+    if (written != static_cast<ssize_t>(text.size())) error = written < 0 ? errno : ENOSPC;
+  }
+  // Of what is new and old in part nobody would know.
+  const off_t size = error == 0 ? static_cast<off_t>(text.size()) : 0;
+  if (is_file && (error == 0 || written > 0) && real().ftruncate(fd, size) != 0 && error == 0)
+    error = errno;
+  if (error != 0 && is_new && is_file && ::lstat(path.c_str(), &named) == 0 &&
+      named.st_ino == about.st_ino && named.st_dev == about.st_dev)
+    ::unlink(path.c_str());
+  real().close(fd);
+  return error;
+}
+
+void tell_unwritten(const std::string& path, int error) {
   struct stat about {};
-  if (error == ENXIO && ::stat(path.c_str(), &about) == 0 && S_ISFIFO(about.st_mode))
-    return "nobody reads from this pipe; ";
-  return ::strerrordesc_np(error) + std::string("; free some space there, or ");
+  const bool is_there = ::stat(path.c_str(), &about) == 0;
+  std::string text = "write " + path + ": ";
+  if (error == ENXIO && is_there && S_ISFIFO(about.st_mode))
+    text += "nobody reads from this pipe; ";
+  else
+    text += ::strerrordesc_np(error) + std::string("; ");
+  if (error == ENOSPC || error == EDQUOT) text += "free some space there, or ";
+  if (error == EFBIG) text += "raise the limit of the size of files (ulimit -f), or ";
+  text += "name another place by --json";
+  if (is_there && S_ISREG(about.st_mode) && about.st_size != 0)
+    text += "; what is in the file is an earlier run's";
+  say(text, true);
 }
 
 }  // namespace
@@ -234,15 +283,8 @@ void publish(const Report& report) {
   if (!report.is_empty()) all.push_back(json_of(report));
   const Json whole = joined(all);
   if (!s.json.empty()) {
-    // A pipe that nobody reads would be waited for without an end (ENXIO).
-    const int fd =
-        real().open(s.json.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (fd >= 0) real().fcntl(fd, F_SETFL, O_WRONLY);
-    const std::string text = whole.dump({.indent = 2}) + "\n";
-    if (fd < 0 || real().write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-      say("write " + s.json + ": " + why_not_written(s.json) + "name another place by --json",
-          true);
-    if (fd >= 0) real().close(fd);
+    const int error = write_table(s.json, whole.dump({.indent = 2}) + "\n");
+    if (error != 0) tell_unwritten(s.json, error);
   }
   tell_what_is_missing();
   if (s.is_quiet || all.empty()) return;
