@@ -285,6 +285,16 @@ CommandSyntax& CommandSyntax::range(int first, int last) {
   return declared(last_->check(CLI::Range(first, last)));
 }
 
+CommandSyntax& CommandSyntax::at_least(uint64_t least) {
+  return check([least](const std::string& text) -> std::string {
+    uint64_t number = least;  // of what is none the option itself tells
+    static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), number));
+    if (number >= least) return {};
+    return "'" + text + "' is less than it takes: write " + std::to_string(least) +
+           " or more, or leave it out";
+  });
+}
+
 CommandSyntax& CommandSyntax::one_of(const std::vector<std::string>& texts) {
   return declared(last_->check(CLI::IsMember(texts)));
 }

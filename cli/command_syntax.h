@@ -61,6 +61,7 @@ class CommandSyntax {
   CommandSyntax& may_be_empty();               // REQUIRES: it is a text
   CommandSyntax& type(std::string_view name);  // how the help calls its value
   CommandSyntax& range(int first, int last);
+  CommandSyntax& at_least(uint64_t least);  // of a whole number
   CommandSyntax& one_of(const std::vector<std::string>& texts);
   CommandSyntax& file();  // it is there
   CommandSyntax& folder();

@@ -67,6 +67,7 @@ void add_data_workloads(CommandSyntax& bench, const std::shared_ptr<BenchRequest
   add_workload(bench, "random-io", "random touches, each of one 4 KiB unit (after LRIOT)", request)
       .size("--size", o.size_bytes, "bytes of data (1G)")
       .number("--touches", o.touches, "touches of all threads together (200000)")
+      .at_least(1)
       .option("--write-percent", o.write_percent, "share of touches that write (0)")
       .option("--distribution", request->distribution,
               "uniform, zipf[:theta], or once: each unit at most once (uniform)")
@@ -118,6 +119,7 @@ void add_graph_workloads(CommandSyntax& bench, const std::shared_ptr<BenchReques
       .footer("Example:\n  outcore bench components --scale 20 --budget 64M --fully-external");
   add_graph_workload(bench, "pagerank", "ranks of the vertices of such a graph", request)
       .option("--passes", request->options.loops, "passes over all edges (5)")
+      .at_least(1)
       .footer("Example:\n  outcore bench pagerank --scale 20 --budget 64M --memory mmap,outcore");
 }
 
@@ -131,6 +133,7 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<BenchRequest>&
                "medians along vectors through images of the sky over time (after UMap)", request)
       .size("--size", o.size_bytes, "bytes of all images (1G)")
       .number("--touches", o.touches, "vectors of all threads together (1000)")
+      .at_least(1)
       .footer("Example:\n  outcore bench images --size 4G --budget 1G --threads 8");
   add_workload(bench, "kmers",
                "of which organism reads of DNA are, by a database of k-mers (after LMAT)", request)
@@ -146,8 +149,10 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<BenchRequest>&
               "real ones instead, of FOLDER/GENUS/SPECIES/STRAIN.fna; they tell the size")
       .type("FOLDER")
       .number("--reads", request->reads, "reads of all threads together (2000)")
+      .at_least(1)
       .flag("--lookups", o.is_of_lookups, "no reads: k-mers are looked up, each by itself")
       .number("--touches", o.touches, "look-ups of all threads together (200000)")
+      .at_least(1)
       .option("--processes", o.processes, "which tell each its part of the reads (1)")
       .flag("--pin-top", o.is_top_pinned, "the upper of two levels stays in memory (mmap: mlock)")
       .option("--export", o.export_folder,
@@ -171,6 +176,7 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<BenchRequest>&
       .option("--distribution", request->distribution,
               "zipf[:theta], scattered over the keys (D: the latest), or uniform (zipf)")
       .number("--touches", o.touches, "operations of all threads together (200000; of E 10000)")
+      .at_least(1)
       .option("--latency", request->latency, "time each operation: auto, on, off (auto)")
       .footer(
           "Of --table heap, malloc is the standard library's in memory, mmap Boost's in a\n"
@@ -205,17 +211,20 @@ void add_nas_workloads(CommandSyntax& bench, const std::shared_ptr<BenchRequest>
   add_nas_workload(bench, "is", "ranks of integer keys, by buckets (NAS Parallel Benchmarks)",
                    request)
       .option("--passes", o.loops, "how often all keys are ranked (10)")
+      .at_least(1)
       .footer("Example:\n  outcore bench is --class A --budget 30% --memory dram,outcore");
   add_nas_workload(bench, "cg",
                    "an eigenvalue of a sparse matrix by conjugate gradients (NAS Parallel "
                    "Benchmarks)",
                    request)
       .option("--passes", o.loops, "steps of the power iteration (4; of a class as it has)")
+      .at_least(1)
       .footer("Example:\n  outcore bench cg --class A --budget 50% --memory mmap,outcore");
   add_nas_workload(bench, "ft",
                    "a diffusion equation by 3-D Fourier transforms (NAS Parallel Benchmarks)",
                    request)
       .option("--passes", o.loops, "steps in time (6; of a class as it has)")
+      .at_least(1)
       .footer("Example:\n  outcore bench ft --class A --budget 50% --page 64k --memory outcore");
 }
 
@@ -225,6 +234,7 @@ void add_three_parts(CommandSyntax& bench, const std::shared_ptr<BenchRequest>& 
                "one file of records looked up at random, sorted runs, and a log, at once", request)
       .size("--size", o.size_bytes, "bytes of data (1G)")
       .number("--touches", o.touches, "touches of all threads together (200000)")
+      .at_least(1)
       .footer("Example:\n  outcore bench three-parts --memory mmap,mmap-random,outcore");
 }
 
@@ -233,6 +243,7 @@ void add_structure_workloads(CommandSyntax& bench, const std::shared_ptr<BenchRe
   add_workload(bench, "alloc", "allocates and frees blocks of mixed sizes, in heaps", request)
       .size("--size", o.size_bytes, "bytes in live blocks, about (1G)")
       .number("--blocks", o.touches, "allocations of all threads together (4000000)")
+      .at_least(1)
       .footer(
           "dram is the same allocator in ordinary memory, malloc the program's own.\n"
           "Example:\n  outcore bench alloc --size 128M --budget 512M --threads 8");
@@ -241,6 +252,7 @@ void add_structure_workloads(CommandSyntax& bench, const std::shared_ptr<BenchRe
       .size("--size", o.size_bytes, "bytes of data (1G)")
       .option("--structure", o.structure, "map, hash, vector (map)")
       .number("--touches", o.touches, "lookups of all threads together (20000)")
+      .at_least(1)
       .option("--latency", request->latency, "time each lookup: auto, on, off (auto)")
       .footer(
           "Example:\n  outcore bench map-lookup --structure hash --memory "
@@ -248,12 +260,14 @@ void add_structure_workloads(CommandSyntax& bench, const std::shared_ptr<BenchRe
   add_workload(bench, "stream", "COPY, SCALE, ADD, TRIAD over three arrays (STREAM)", request)
       .size("--size", o.size_bytes, "bytes of the three arrays (1G)")
       .option("--passes", o.loops, "how often; the first is not counted (10)")
+      .at_least(2)
       .footer(
           "Example:\n  outcore bench stream --memory outcore --budget 8% --store "
           "redis://node-1:7000/s");
   add_workload(bench, "jacobi", "Poisson's equation by a stencil of 19 points (Himeno)", request)
       .size("--size", o.size_bytes, "bytes of the fourteen arrays (1G)")
       .option("--passes", o.loops, "loops over the grid (4)")
+      .at_least(1)
       .footer("Example:\n  outcore bench jacobi --size 2G --budget 10% --memory dram,outcore");
   add_workload(bench, "graph-construct",
                "adjacency lists of an R-MAT graph, edge by edge, in a heap that outlives the "

@@ -65,6 +65,7 @@ void add_bench_checkpoint(CommandSyntax& bench) {
       .size("--size", o.size_bytes, "of the region (4G)")
       .size("--budget", o.budget_bytes,
             "of the program (a quarter more than --size, and --memory-part)")
+      .at_least(1)
       .size("--memory-part", o.memory_bytes, "of ordinary memory, in each checkpoint (0: none)")
       .option("--changed", request->changed, "percent of the pages, before a later one (1)")
       .option("--threads", o.threads, "that write meanwhile (1)")

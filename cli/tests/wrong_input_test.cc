@@ -249,12 +249,28 @@ TEST_F(WrongInput, OutcoresSettingsAreCheckedBeforeTheRivalsRun) {
 }
 
 TEST_F(WrongInput, WhatMeansNothingIsRefused) {
-  for (const char* arguments :
-       {"random-io --latency maybe", "random-io --touches=-5", "random-io --touches -5",
-        "random-io --touches 99999999999999999999", "random-io --seed -1", "scan --stride -1",
-        "scan --size 1M --stride 1000", "scan --limit -1", "scan --limit nan", "sort --limit inf",
-        "random-io --distribution uniform:0.5", "random-io --distribution once:",
-        "scan --memory outcore,outcore", "scan --memory mmap,dram,mmap"}) {
+  for (const char* arguments : {"random-io --latency maybe",
+                                "random-io --touches=-5",
+                                "random-io --touches -5",
+                                "random-io --touches 99999999999999999999",
+                                "random-io --seed -1",
+                                "scan --stride -1",
+                                "scan --size 1M --stride 1000",
+                                "scan --limit -1",
+                                "scan --limit nan",
+                                "sort --limit inf",
+                                "random-io --touches 0",
+                                "images --touches 00",
+                                "kmers --reads 0",
+                                "alloc --blocks 0",
+                                "pagerank --passes 0",
+                                "is --passes 0",
+                                "stream --passes 1",
+                                "checkpoint --budget 0",
+                                "random-io --distribution uniform:0.5",
+                                "random-io --distribution once:",
+                                "scan --memory outcore,outcore",
+                                "scan --memory mmap,dram,mmap"}) {
     const Outcome outcome = run_here("bench " + std::string(arguments) + " --dir DIR");
     expect_one_line(outcome, 2);
     EXPECT_EQ(names(), Names{}) << arguments;
