@@ -47,7 +47,8 @@ Result<uint64_t> parse_size(const std::string& text);
 // Prints "outcore: message" on standard error, one line, and returns kFailed, or kUsage for EINVAL.
 int report(const Error& error);
 // The same of an error about the store, heap or pool that the URI names: kUsage only if the URI is
-// none, as its scheme or a parameter is unknown. What is wrong with the thing itself is kFailed.
+// none, as its scheme or a parameter is unknown, or a value is not possible. What is wrong with the
+// thing itself is kFailed.
 int report_about(const std::string& uri, const Error& error);
 
 }  // namespace outcore::cli

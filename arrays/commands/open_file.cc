@@ -45,15 +45,10 @@ Error as_fault_of_file(Error error) {
 Result<Arrays> open_container(const std::string& uri, ArraysMode mode) {
   auto arrays = Arrays::open(uri, mode);
   if (arrays.ok() || arrays.code() != EINVAL) return arrays;
-  struct stat about {};
+  // A URI that cannot be is wrong use; where it can be, what it names is wrong.
   const auto parsed = parse_store_uri(uri);
-  const bool is_of_file = parsed && (parsed->scheme == "file" || parsed->scheme == "pmem");
-  bool is_there = is_of_file && ::stat(parsed->path.c_str(), &about) == 0;
-  // Where it can be opened without what was said of it, that was wrong.
-  if (is_there && !parsed->parameters.empty())
-    is_there =
-        Arrays::open(parsed->scheme + ":" + parsed->path, ArraysMode::kRead).code() == EINVAL;
-  return is_there ? as_fault_of_file(arrays.error()) : arrays.error();
+  if (!parsed || !find_store_kind(parsed.value())) return arrays;
+  return as_fault_of_file(arrays.error());
 }
 
 Result<std::unique_ptr<ArrayReader>> open_file(const ArrayFormat& format, const std::string& path) {

@@ -12,6 +12,7 @@ void add_versioned_kind() {
   kind.summary = "objects with checkpoints that are never overwritten";
   kind.parameters = {"object", "chunk", "at", "direct"};
   kind.open = open_versioned;
+  kind.check = check_versioned;
   kind.place = StoreKind::Place::kFolder;
   kind.checkpoints = StoreKind::Checkpoints::kInPool;
   add_kind(std::move(kind));

@@ -50,14 +50,9 @@ Result<Asked> read_parameters(const Uri& uri, const StoreLimits& limits) {
   asked.pool.chunk_bytes = static_cast<uint32_t>(chunk_bytes.value());
   asked.pool.read_concurrency = limits.read_concurrency;
   asked.pool.write_concurrency = limits.write_concurrency;
-  if (const std::string* const direct = uri.find("direct")) {
-    const std::vector<std::string_view> values = {"auto", "on", "off"};
-    const auto value = std::find(values.begin(), values.end(), *direct);
-    if (value == values.end())
-      return refuse(uri, "direct=" + *direct + " is unknown" + did_you_mean(*direct, values) +
-                             ": write " + one_of(values));
-    asked.pool.direct = static_cast<DirectMode>(value - values.begin());
-  }
+  const auto direct = direct_mode_of(uri);
+  if (!direct) return direct.error();
+  asked.pool.direct = direct.value();
   return asked;
 }
 
@@ -95,6 +90,8 @@ Result<std::shared_ptr<Store>> open_snapshot(const Uri& uri, const Asked& asked,
 }
 
 }  // namespace
+
+Status check_versioned(const Uri& uri) { return read_parameters(uri, {}).status(); }
 
 Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions& options,
                                               const StoreLimits& limits) {

@@ -18,6 +18,8 @@ namespace outcore::store {
 // versioned:FOLDER?object=NAME&chunk=4k&at=CHECKPOINT&direct=auto
 Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions& options,
                                               const StoreLimits& limits);
+// What is wrong with such a URI. Errors: EINVAL.
+Status check_versioned(const Uri& uri);
 
 class VersionedStore final : public Store {
  public:

@@ -236,7 +236,7 @@ TEST_F(CheckpointCommand, LeavesNothingInAFolderThatIsNoPool) {
     EXPECT_TRUE(std::filesystem::is_empty(empty)) << words;
   }
   const Outcome nameless = run("store put " + path("first") + " 'versioned:" + made + "?object='");
-  EXPECT_EQ(nameless.status, 1);
+  EXPECT_EQ(nameless.status, 2) << "no object has such a name";
   EXPECT_EQ(nameless.error_lines(), 1u) << nameless.err;
   EXPECT_FALSE(std::filesystem::exists(made));
 }

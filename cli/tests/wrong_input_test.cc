@@ -159,6 +159,57 @@ TEST_F(WrongInput, AnUnknownSchemeIsCalledUnknown) {
   }
 }
 
+// By whatever command: what is wrong with its name is wrong use, and what it may be is told.
+TEST_F(WrongInput, AUriThatCannotBeIsWrongUseOfEveryCommand) {
+  struct Case {
+    const char *uri, *words;
+  };
+  const Case cases[] = {
+      {"nosuch:x", "'nosuch' is unknown"},
+      {"sparse:DIR/s?x=1", "takes segment"},
+      {"sparse:DIR/s?segment=3", "a power of two, from 4k to 1P"},
+      {"sparse:DIR/s?read_concurrency=x", "write a whole number, 0 for no limit"},
+      {"file:DIR/f?direct=maybe", "write auto, on or off"},
+      {"memory:x", "write memory:"},
+      {"scratch:?reserve=maybe", "write yes or no"},
+      {"versioned:DIR/v?chunk=5", "write a power of two from 4k to 1M"},
+      {"redis://127.0.0.1:port/a", "write host:port"},
+      {"redis://127.0.0.1:1/a?timeout=abc", "as in 500ms or 30s"},
+      {"redis://127.0.0.1:1/a?timeout=1ms", "timeout=1ms is not possible: write 100ms … 1d"},
+      {"redis://127.0.0.1:1/a?lines=x", "lines=x is not possible: write 1 … "},
+      {"redis://127.0.0.1:1/a?lines=0", "lines=0 is not possible: write 1 … "},
+      {"redis://127.0.0.1:1/a?replicas=x", "replicas=x is not possible: write 0 … 16, or 1! …"},
+      {"redis://127.0.0.1:1/a?chunk=3", "chunk=3 is not possible: write a power of two, 4k … 1M"},
+      {"far://127.0.0.1:1?reserve=maybe", "write yes or no"}};
+  const char* const commands[] = {"store du",
+                                  "store rm",
+                                  "store get URI DIR/out",
+                                  "store verify",
+                                  "heap check",
+                                  "heap info",
+                                  "arrays ls",
+                                  "bench scan --size 1M --memory outcore --store"};
+  for (const Case& c : cases)
+    for (std::string command : commands) {
+      const std::string uri = "'" + std::string(c.uri) + "'";
+      const size_t at = command.find("URI");
+      const Outcome outcome =
+          run_here(at == std::string::npos ? command + " " + uri : command.replace(at, 3, uri));
+      expect_one_line(outcome, 2);
+      // A benchmark takes fewer kinds of store, and says so first.
+      if (!command.starts_with("bench")) expect_says(outcome, c.words);
+      EXPECT_EQ(names(), Names{}) << command << " " << c.uri;
+    }
+  write("file", "x");
+  for (const char* command :
+       {"checkpoint ls 'versioned:DIR/v?chunk=5'", "checkpoint rm 'rbd://pool/image?nosuch=1' x",
+        "store put DIR/file 'redis://127.0.0.1:1/a?lines=x'",
+        "run --alloc 1M --store 'redis://127.0.0.1:1/a?lines=x' -- true",
+        "run --alloc 1M --store 'scratch:?reserve=x' -- true",
+        "run --alloc 1M --store 'far://127.0.0.1:1?lines=x' -- true"})
+    expect_one_line(run_here(command), 2);
+}
+
 TEST_F(WrongInput, AFileInThePlaceOfTheNoteIsNeverTouched) {
   for (const char* text : {"mine", "", "{}", "[1]", "{\"content\": 1, \"clean\": true}",
                            "{\"content\": \"\", \"clean\": true, \"more\": 1}"}) {

@@ -1,8 +1,5 @@
 #include "core/store/core_kinds.h"
 
-#include <algorithm>
-#include <cerrno>
-
 #include "core/store/file_store.h"
 #include "core/store/memory_store.h"
 #include "core/store/registry.h"
@@ -15,54 +12,59 @@ namespace {
 
 using Opened = Result<std::shared_ptr<Store>>;
 
-Opened open_file(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+Status check_file(const Uri& uri) {
   if (uri.path.empty()) return refuse(uri, "no path: write " + uri.scheme + ":PATH");
-  FileStoreOptions file{uri.path,
-                        uri.text,
-                        options,
-                        DirectMode::kAuto,
-                        limits.read_concurrency,
-                        limits.write_concurrency};
-  if (const std::string* direct = uri.find("direct")) {
-    const std::vector<std::string_view> values = {"auto", "on", "off"};
-    const auto value = std::find(values.begin(), values.end(), *direct);
-    if (value == values.end())
-      return refuse(uri, "direct=" + *direct + " is unknown" + did_you_mean(*direct, values) +
-                             ": write " + one_of(values));
-    file.direct = static_cast<DirectMode>(value - values.begin());
-  }
-  return FileStore::open(file);
+  return direct_mode_of(uri).status();
+}
+
+Opened open_file(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+  if (Status s = check_file(uri); !s) return s.error();
+  return FileStore::open({uri.path, uri.text, options, direct_mode_of(uri).value(),
+                          limits.read_concurrency, limits.write_concurrency});
 }
 
 // Its pages are copied into a budget, so how the memory might be mapped has no meaning; but one URI
 // serves a program's regions and its arrays.
-Opened open_pmem(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+Status check_pmem(const Uri& uri) {
   if (const auto map_sync = is_on(uri, "map_sync", true); !map_sync) return map_sync.error();
+  return check_file(uri);
+}
+
+Opened open_pmem(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+  if (Status s = check_pmem(uri); !s) return s.error();
   return open_file(uri, options, limits);
 }
 
-Opened open_sparse(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+Status check_sparse(const Uri& uri) {
   if (uri.path.empty()) return refuse(uri, "no folder: write sparse:FOLDER");
   const auto segment_bytes = uri.bytes_of("segment", 0);
   if (!segment_bytes) return segment_bytes.error();
-  if (uri.find("segment") != nullptr)
-    if (Status s = check_metadata({0, segment_bytes.value()}, "store '" + uri.text + "'"); !s)
-      return s.error();
-  return SparseStore::open({uri.path, uri.text, options, segment_bytes.value(),
+  if (uri.find("segment") == nullptr) return {};
+  return check_metadata({0, segment_bytes.value()}, "store '" + uri.text + "'");
+}
+
+Opened open_sparse(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
+  if (Status s = check_sparse(uri); !s) return s.error();
+  return SparseStore::open({uri.path, uri.text, options, uri.bytes_of("segment", 0).value(),
                             limits.read_concurrency, limits.write_concurrency});
 }
 
+Status check_scratch(const Uri& uri) { return is_yes(uri, "reserve", true).status(); }
+
 Opened open_scratch(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
-  const std::string* reserve = uri.find("reserve");
-  if (reserve != nullptr && *reserve != "yes" && *reserve != "no")
-    return refuse(uri, "reserve=" + *reserve + " is unknown: write yes or no");
+  const auto is_reserved = is_yes(uri, "reserve", true);
+  if (!is_reserved) return is_reserved.error();
   return ScratchStore::open({uri.path.empty() ? options.scratch_dir : uri.path, options.size_bytes,
                              limits.read_concurrency, limits.write_concurrency,
-                             reserve == nullptr || *reserve == "yes"});
+                             is_reserved.value()});
+}
+
+Status check_memory(const Uri& uri) {
+  return uri.path.empty() ? Status() : refuse(uri, "memory has no name: write memory:");
 }
 
 Opened open_memory(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
-  if (!uri.path.empty()) return refuse(uri, "memory has no name: write memory:");
+  if (Status s = check_memory(uri); !s) return s.error();
   return MemoryStore::open({options.size_bytes, limits.read_concurrency, limits.write_concurrency});
 }
 
@@ -75,6 +77,7 @@ void add_core_kinds() {
   file.summary = "a file or block device";
   file.parameters = {"direct"};
   file.open = open_file;
+  file.check = check_file;
   file.place = StoreKind::Place::kFile;
   add_kind(file);
 
@@ -84,6 +87,7 @@ void add_core_kinds() {
   pmem.summary = "a file; for named arrays on a DAX mount the persistent memory itself";
   pmem.parameters = {"direct", "map_sync"};
   pmem.open = open_pmem;
+  pmem.check = check_pmem;
   pmem.is_persistent_memory = true;
   add_kind(pmem);
 
@@ -93,6 +97,7 @@ void add_core_kinds() {
   sparse.summary = "segment files, made on first write";
   sparse.parameters = {"segment"};
   sparse.open = open_sparse;
+  sparse.check = check_sparse;
   sparse.place = StoreKind::Place::kFolder;
   add_kind(sparse);
 
@@ -102,6 +107,7 @@ void add_core_kinds() {
   scratch.summary = "unnamed space that dies with the process";
   scratch.parameters = {"reserve"};
   scratch.open = open_scratch;
+  scratch.check = check_scratch;
   scratch.dies_with_process = true;
   scratch.place = StoreKind::Place::kFolder;
   add_kind(scratch);
@@ -111,6 +117,7 @@ void add_core_kinds() {
   memory.syntax = "memory:";
   memory.summary = "memory outside of the budget, for tests";
   memory.open = open_memory;
+  memory.check = check_memory;
   memory.dies_with_process = true;
   add_kind(memory);
 }

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <new>
+#include <string_view>
+#include <vector>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -17,6 +19,7 @@
 #include "core/os/descriptor_place.h"
 #include "core/os/file_calls.h"
 #include "core/store/io_ring.h"
+#include "core/store/uri.h"
 
 namespace outcore::store {
 
@@ -77,6 +80,16 @@ Status DirectFile::adopt(int fd, bool is_writable, DirectMode mode, const std::s
     return Error{EINVAL, "open " + name + " with direct=on: " + why +
                              "; use direct=auto, or another filesystem"};
   return {};
+}
+
+Result<DirectMode> direct_mode_of(const StoreUri& uri) {
+  static const std::vector<std::string_view> kValues = {"auto", "on", "off"};
+  const std::string* const direct = uri.find("direct");
+  if (direct == nullptr) return DirectMode::kAuto;
+  const auto value = std::find(kValues.begin(), kValues.end(), *direct);
+  if (value != kValues.end()) return static_cast<DirectMode>(value - kValues.begin());
+  return refuse(uri, "direct=" + *direct + " is unknown" + did_you_mean(*direct, kValues) +
+                         ": write " + one_of(kValues));
 }
 
 std::string DirectFile::why_buffered() const { return is_direct() ? std::string() : why_buffered_; }

@@ -15,10 +15,14 @@
 #include "core/store/io_piece.h"
 #include "outcore/result.h"
 #include "outcore/store.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::store {
 
 enum class DirectMode : uint8_t { kAuto, kOn, kOff };
+
+// What the URI says by direct=. Errors: EINVAL.
+Result<DirectMode> direct_mode_of(const StoreUri& uri);
 
 class DirectFile final : public PieceSource {
  public:

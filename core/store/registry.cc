@@ -96,6 +96,12 @@ Status check_parameters(const Uri& uri, const StoreKind& kind) {
   return {};
 }
 
+Status check_values(const Uri& uri, const StoreKind& kind) {
+  for (const char* key : {"read_concurrency", "write_concurrency"})
+    if (const auto count = uri.count_of(key, 0); !count) return count.error();
+  return kind.check ? kind.check(uri) : Status();
+}
+
 Error refuse_scheme(const Uri& uri) {
   std::vector<std::string_view> schemes;
   for (const StoreKind* kind : kinds().all()) schemes.push_back(kind->scheme);
@@ -154,6 +160,7 @@ Result<const StoreKind*> find_store_kind(const StoreUri& uri) {
   if (kind == nullptr) return store::refuse_scheme(uri);
   if (Status s = store::check_authority(uri, *kind); !s) return s.error();
   if (Status s = store::check_parameters(uri, *kind); !s) return s.error();
+  if (Status s = store::check_values(uri, *kind); !s) return s.error();
   return kind;
 }
 

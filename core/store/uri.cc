@@ -53,6 +53,17 @@ Status parse_parameters(std::string_view text, Uri& uri) {
   return {};
 }
 
+// Of a parameter with two values: whether it is the first.
+Result<bool> is_first(const Uri& uri, std::string_view key, bool otherwise, std::string_view first,
+                      std::string_view second) {
+  const std::string* const value = uri.find(key);
+  if (value == nullptr) return otherwise;
+  if (*value == first || *value == second) return *value == first;
+  return refuse(uri, std::string(key) + "=" + *value + " is unknown" +
+                         did_you_mean(*value, {second, first}) + ": write " +
+                         one_of({first, second}));
+}
+
 }  // namespace
 
 bool decode_percents(std::string_view text, std::string& into) {
@@ -89,11 +100,11 @@ std::string encode_percents(std::string_view text) {
 }
 
 Result<bool> is_on(const Uri& uri, std::string_view key, bool otherwise) {
-  const std::string* const value = uri.find(key);
-  if (value == nullptr) return otherwise;
-  if (*value == "on" || *value == "off") return *value == "on";
-  return refuse(uri, std::string(key) + "=" + *value + " is unknown" +
-                         did_you_mean(*value, {"off", "on"}) + ": write on or off");
+  return is_first(uri, key, otherwise, "on", "off");
+}
+
+Result<bool> is_yes(const Uri& uri, std::string_view key, bool otherwise) {
+  return is_first(uri, key, otherwise, "yes", "no");
 }
 
 std::string one_of(const std::vector<std::string_view>& words) {

@@ -26,8 +26,10 @@ bool decode_percents(std::string_view text, std::string& into);
 // The text in the form of a parameter's value, whatever bytes it has.
 std::string encode_percents(std::string_view text);
 
-// The value of a parameter that is on or off. Error: EINVAL; the message names the parameter.
+// The value of a parameter that is on or off, or yes or no. Error: EINVAL; the message names the
+// parameter.
 Result<bool> is_on(const Uri& uri, std::string_view key, bool otherwise);
+Result<bool> is_yes(const Uri& uri, std::string_view key, bool otherwise);
 
 // The words as "a, b or c".
 std::string one_of(const std::vector<std::string_view>& words);

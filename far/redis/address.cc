@@ -66,11 +66,14 @@ bool answers(const addrinfo& at) {
   return error == 0;
 }
 
+Error refuse(std::string_view text) {
+  return {EINVAL, "'" + std::string(text) + "' is no server: write host:port"};
+}
+
 Result<Address> resolve(std::string_view text) {
   std::string_view host;
   uint16_t port = 0;
-  if (!split(text, &host, &port))
-    return Error{EINVAL, "'" + std::string(text) + "' is no server: write host:port"};
+  if (!split(text, &host, &port)) return refuse(text);
   Address address;
   if (address.parse_numeric(host, port)) return address;
   const std::string name(host), service = std::to_string(port);
@@ -94,6 +97,16 @@ Result<Address> resolve(std::string_view text) {
   ::freeaddrinfo(found);
   set_text(address, host, port);
   return address;
+}
+
+std::vector<std::string_view> hosts_of(std::string_view hosts) {
+  std::vector<std::string_view> all;
+  for (size_t at = 0; at <= hosts.size();) {
+    const size_t comma = std::min(hosts.find(',', at), hosts.size());
+    all.push_back(hosts.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return all;
 }
 
 }  // namespace
@@ -127,14 +140,21 @@ bool Address::parse_numeric(std::string_view host, uint16_t port) {
 
 Result<std::vector<Address>> resolve_all(const std::string& hosts) {
   std::vector<Address> addresses;
-  for (size_t at = 0; at <= hosts.size();) {
-    const size_t comma = std::min(hosts.find(',', at), hosts.size());
-    auto address = resolve(std::string_view(hosts).substr(at, comma - at));
+  for (const std::string_view host : hosts_of(hosts)) {
+    auto address = resolve(host);
     if (!address) return address.error();
     addresses.push_back(address.value());
-    at = comma + 1;
   }
   return addresses;
+}
+
+Status check_hosts(const std::string& hosts) {
+  for (const std::string_view text : hosts_of(hosts)) {
+    std::string_view host;
+    uint16_t port = 0;
+    if (!split(text, &host, &port)) return refuse(text);
+  }
+  return {};
 }
 
 }  // namespace outcore::redis

@@ -27,5 +27,7 @@ struct Address {
 // name the first address counts. Looks names up, so not on the fault path. Errors: EINVAL (a port),
 // EHOSTUNREACH (an unknown name).
 Result<std::vector<Address>> resolve_all(const std::string& hosts);
+// The same without looking names up. Errors: EINVAL.
+Status check_hosts(const std::string& hosts);
 
 }  // namespace outcore::redis

@@ -12,17 +12,15 @@ constexpr int64_t kLifetimeMs = 300'000;
 
 }  // namespace
 
-Result<FarOptions> read_far_options(const Uri& uri) {
+Result<FarOptions> read_far_options(const Uri& uri, HostNames names) {
   FarOptions options;
   options.uri = uri.text;
   if (!uri.path.empty() && uri.path != "/")
     return refuse(uri, "this space has no name: leave out " + uri.path +
                            ", or write redis:// for a store that stays");
-  if (const std::string* reserve = uri.find("reserve")) {
-    if (*reserve != "yes" && *reserve != "no")
-      return refuse(uri, "reserve=" + *reserve + " is unknown: write yes or no");
-    options.is_reserved = *reserve == "yes";
-  }
+  const auto is_reserved = is_yes(uri, "reserve", true);
+  if (!is_reserved) return is_reserved.error();
+  options.is_reserved = is_reserved.value();
   const size_t at = uri.authority.rfind('@');
   const std::string login = at == std::string::npos ? "" : uri.authority.substr(0, at + 1);
   const std::string hosts = uri.authority.substr(login.size());
@@ -38,17 +36,20 @@ Result<FarOptions> read_far_options(const Uri& uri) {
     one.path.clear();
     if (uri.find("replicas") == nullptr)
       one.parameters.emplace_back("replicas", has_standby ? "1" : "0");
-    auto member = read_redis_options(one);
+    auto member = read_redis_options(one, names);
     if (!member) return member.error();
     member.value().has_standby = has_standby;
     member.value().lifetime_ms = kLifetimeMs;
     if (has_standby && member.value().replicas > 1)
-      return refuse(uri, "replicas: 0 or 1 where HOST+HOST names one standby");
+      return refuse(uri, "replicas=" + *uri.find("replicas") +
+                             " is not possible: write 0 or 1 where HOST+HOST names one standby");
     options.members.push_back(std::move(member.value()));
   }
   if (options.members.size() > kMembersMax)
     return refuse(uri, "more than " + std::to_string(kMembersMax) + " servers");
   return options;
 }
+
+Status check_far(const Uri& uri) { return read_far_options(uri, HostNames::kAsTheyAre).status(); }
 
 }  // namespace outcore::store

@@ -16,6 +16,8 @@ struct FarOptions {
 };
 
 // Errors: EINVAL, EHOSTUNREACH (an unknown host).
-Result<FarOptions> read_far_options(const Uri& uri);
+Result<FarOptions> read_far_options(const Uri& uri, HostNames names = HostNames::kLookedUp);
+// What is wrong with the text of such a URI. Errors: EINVAL.
+Status check_far(const Uri& uri);
 
 }  // namespace outcore::store

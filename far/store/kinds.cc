@@ -32,6 +32,7 @@ void add_far_kinds() {
   rbd.parameters = {"size",    "order",   "thick", "timeout",     "conf",    "mon",
                     "keyring", "keyfile", "id",    "interrupted", "lifetime"};
   rbd.open = open_rbd_image;
+  rbd.check = check_rbd;
   rbd.has_authority = true;
   rbd.checkpoints = StoreKind::Checkpoints::kBySnapshots;
   rbd.list = list_rbd;
@@ -48,6 +49,7 @@ void add_far_kinds() {
   redis.parameters = {"replicas", "chunk", "compress", "timeout",  "lifetime",
                       "lines",    "tls",   "tls_ca",   "tls_cert", "tls_key"};
   redis.open = open_redis;
+  redis.check = check_redis;
   redis.has_authority = true;
   redis.list = list_redis;
   redis.stored_bytes = stored_in_redis;
@@ -65,6 +67,7 @@ void add_far_kinds() {
   far.parameters = {"replicas", "chunk", "compress", "timeout",  "lines",
                     "reserve",  "tls",   "tls_ca",   "tls_cert", "tls_key"};
   far.open = open_far;
+  far.check = check_far;
   far.has_authority = true;
   far.dies_with_process = true;
   add_kind(far);

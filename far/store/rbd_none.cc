@@ -18,6 +18,8 @@ Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions&, unsi
   return refuse(uri);
 }
 
+Status check_rbd(const Uri&) { return {}; }
+
 Status remove_rbd(const Uri& uri, bool) { return refuse(uri); }
 
 Result<std::vector<StoreInfo>> list_rbd(const Uri& uri) { return refuse(uri); }

@@ -47,23 +47,36 @@ Status take_timeout(const Uri& uri, unsigned& into) {
 }
 
 Status take_order(const Uri& uri, unsigned& into) {
-  const Result<unsigned> order = uri.count_of("order", into);
-  if (!order) return order.error();
-  into = order.value();
-  if (into >= kOrderMin && into <= kOrderMax) return {};
-  return refuse(uri, "order=" + std::to_string(into) + " is not possible: write " +
-                         std::to_string(kOrderMin) + " (objects of 4 KiB) to " +
-                         std::to_string(kOrderMax) + " (32 MiB)");
+  const std::string* const value = uri.find("order");
+  if (value == nullptr) return {};
+  const char* const end = value->data() + value->size();
+  const auto [stopped, error] = std::from_chars(value->data(), end, into);
+  if (error == std::errc() && stopped == end && into >= kOrderMin && into <= kOrderMax) return {};
+  return refuse(uri, "order=" + *value + " is not possible: write " + std::to_string(kOrderMin) +
+                         " (objects of 4 KiB) to " + std::to_string(kOrderMax) + " (32 MiB)");
 }
 
 void take_text(const Uri& uri, const char* key, std::string& into) {
   if (const std::string* value = uri.find(key)) into = *value;
 }
 
-Result<RbdStoreOptions> read_options(const Uri& uri) {
+Status take_lifetime(const Uri& uri, RbdStoreOptions& into) {
+  const std::string* const value = uri.find("lifetime");
+  if (value == nullptr) return {};
+  const auto lifetime = uri.milliseconds_of("lifetime", 0);
+  if (!lifetime) return lifetime.error();
+  if (lifetime.value() != 0 &&
+      (lifetime.value() < kLifetimeMsMin || lifetime.value() > kLifetimeMsMax))
+    return refuse(uri,
+                  "lifetime=" + *value + " is not possible: write 1min … 3650d, or 0 for ever");
+  into.lifetime_ms = static_cast<int64_t>(lifetime.value());
+  return {};
+}
+
+// All but the names.
+Result<RbdStoreOptions> read_values(const Uri& uri) {
   RbdStoreOptions rbd;
   rbd.uri = uri.text;
-  if (Status s = take_names(uri, rbd); !s) return s.error();
   if (Status s = take_timeout(uri, rbd.access.timeout_s); !s) return s.error();
   if (Status s = take_order(uri, rbd.order); !s) return s.error();
   take_text(uri, "conf", rbd.access.conf);
@@ -75,42 +88,42 @@ Result<RbdStoreOptions> read_options(const Uri& uri) {
     if (const std::string* value = uri.find(key))
       rbd.parameters +=
           (rbd.parameters.empty() ? "" : "&") + std::string(key) + "=" + encode_percents(*value);
-  std::string interrupted = "no";
-  take_text(uri, "interrupted", interrupted);
-  if (interrupted != "yes" && interrupted != "no")
-    return refuse(uri, "interrupted=" + interrupted + " is unknown: write yes or no");
-  rbd.is_interrupted = interrupted == "yes";
-  if (uri.find("lifetime") != nullptr) {
-    const auto lifetime = uri.milliseconds_of("lifetime", 0);
-    if (!lifetime) return lifetime.error();
-    if (lifetime.value() != 0 &&
-        (lifetime.value() < kLifetimeMsMin || lifetime.value() > kLifetimeMsMax))
-      return refuse(uri, "lifetime: 1min … 3650d, or 0 for ever");
-    rbd.lifetime_ms = static_cast<int64_t>(lifetime.value());
-  }
+  const auto is_interrupted = is_yes(uri, "interrupted", false);
+  if (!is_interrupted) return is_interrupted.error();
+  rbd.is_interrupted = is_interrupted.value();
+  const auto is_thick = is_yes(uri, "thick", false);
+  if (!is_thick) return is_thick.error();
+  rbd.is_thick = is_thick.value();
+  const auto size = uri.bytes_of("size", 0);
+  if (!size) return size.error();
+  rbd.open.size_bytes = size.value();
+  if (Status s = take_lifetime(uri, rbd); !s) return s.error();
+  return rbd;
+}
+
+Result<RbdStoreOptions> read_options(const Uri& uri) {
+  auto rbd = read_values(uri);
+  if (rbd)
+    if (Status s = take_names(uri, rbd.value()); !s) return s.error();
   return rbd;
 }
 
 }  // namespace
+
+Status check_rbd(const Uri& uri) { return read_values(uri).status(); }
 
 Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
                                         unsigned read_concurrency, unsigned write_concurrency) {
   auto read = read_options(uri);
   if (!read) return read.error();
   RbdStoreOptions rbd = std::move(read).value();
+  const uint64_t size_bytes = rbd.open.size_bytes;  // of the URI
   rbd.open = options;
   rbd.read_concurrency = read_concurrency;
   rbd.write_concurrency = write_concurrency;
-  std::string thick = "no";
-  take_text(uri, "thick", thick);
-  if (thick != "yes" && thick != "no")
-    return refuse(uri, "thick=" + thick + " is unknown: write yes or no");
-  rbd.is_thick = thick == "yes";
-  const auto size = uri.bytes_of("size", 0);
-  if (!size) return size.error();
-  rbd.open.size_bytes = std::max(options.size_bytes, size.value());
+  rbd.open.size_bytes = std::max(options.size_bytes, size_bytes);
   // A size in the URI of a store that is written means that it may be created.
-  if (size.value() != 0 && options.is_writable) rbd.open.may_create = true;
+  if (size_bytes != 0 && options.is_writable) rbd.open.may_create = true;
   return RbdStore::open(rbd);
 }
 

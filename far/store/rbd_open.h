@@ -15,6 +15,9 @@ namespace outcore::store {
 Result<std::shared_ptr<Store>> open_rbd(const Uri& uri, const OpenOptions& options,
                                         unsigned read_concurrency, unsigned write_concurrency);
 
+// What is wrong with the values of its parameters; the names are not looked at. Errors: EINVAL.
+Status check_rbd(const Uri& uri);
+
 // Removes the image. is_expired_only: ENOENT unless its lifetime is over. Errors: those of
 // RbdStore::remove.
 Status remove_rbd(const Uri& uri, bool is_expired_only);

@@ -17,7 +17,7 @@ using redis::kChunkBytesMin;
 constexpr size_t kNameBytesMax = 200;
 constexpr uint64_t kReplicasMax = 16;
 
-Status read_authority(const Uri& uri, RedisOptions* options) {
+Status read_authority(const Uri& uri, HostNames names, RedisOptions* options) {
   std::string hosts = uri.authority;
   if (const size_t at = hosts.rfind('@'); at != std::string::npos) {
     const std::string login = hosts.substr(0, at);
@@ -34,8 +34,15 @@ Status read_authority(const Uri& uri, RedisOptions* options) {
     options->password = password;
   }
   if (hosts.empty()) return refuse(uri, "no server: write redis://HOST:PORT/NAME");
+  const auto refuse_hosts = [&](const Error& why) {
+    return Error{why.code, "store '" + uri.text + "': " + why.message};
+  };
+  if (names == HostNames::kAsTheyAre) {
+    const Status are_right = redis::check_hosts(hosts);
+    return are_right ? Status() : refuse_hosts(are_right.error());
+  }
   auto servers = redis::resolve_all(hosts);
-  if (!servers) return Error{servers.code(), "store '" + uri.text + "': " + servers.message()};
+  if (!servers) return refuse_hosts(servers.error());
   options->servers = std::move(servers.value());
   return {};
 }
@@ -67,49 +74,76 @@ Status read_tls(const Uri& uri, RedisOptions* options) {
   return {};
 }
 
-}  // namespace
+// "timeout=1ms is not possible: write …"
+Error refuse_value(const Uri& uri, const char* key, const std::string& allowed) {
+  return refuse(uri,
+                std::string(key) + "=" + *uri.find(key) + " is not possible: write " + allowed);
+}
 
-Result<RedisOptions> read_redis_options(const Uri& uri) {
-  RedisOptions options;
-  options.uri = uri.text;
-  if (Status s = read_authority(uri, &options); !s) return s.error();
-  if (Status s = read_name(uri, &options); !s) return s.error();
-  if (Status s = read_tls(uri, &options); !s) return s.error();
+Status read_counts(const Uri& uri, RedisOptions* options) {
   if (const std::string* replicas = uri.find("replicas")) {
-    options.is_strict = replicas->ends_with('!');
-    const std::string count = replicas->substr(0, replicas->size() - (options.is_strict ? 1 : 0));
+    options->is_strict = replicas->ends_with('!');
+    const std::string count = replicas->substr(0, replicas->size() - (options->is_strict ? 1 : 0));
     const auto number = redis::read_count(count, kReplicasMax);
-    if (!number || (options.is_strict && *number == 0))
-      return refuse(uri, "replicas: 0 … 16, or 1! … 16! to write nothing without them");
-    options.replicas = static_cast<unsigned>(*number);
+    if (!number || (options->is_strict && *number == 0))
+      return refuse_value(uri, "replicas", "0 … 16, or 1! … 16! to write nothing without them");
+    options->replicas = static_cast<unsigned>(*number);
   }
+  if (const std::string* lines = uri.find("lines")) {
+    const auto number = redis::read_count(*lines, redis::Servers::kLinesMax);
+    if (!number || *number == 0)
+      return refuse_value(uri, "lines", "1 … " + std::to_string(redis::Servers::kLinesMax));
+    options->lines = static_cast<unsigned>(*number);
+  }
+  return {};
+}
+
+Status read_chunks(const Uri& uri, RedisOptions* options) {
   const auto chunk = uri.bytes_of("chunk", 0);
   if (!chunk) return chunk.error();
-  options.chunk_bytes = chunk.value();
-  if (options.chunk_bytes != 0 &&
-      (options.chunk_bytes < kChunkBytesMin || options.chunk_bytes > kChunkBytesMax ||
-       !base::is_power_of_two(options.chunk_bytes)))
-    return refuse(uri, "chunk: a power of two, 4k … 1M");
-  if (const std::string* compress = uri.find("compress")) {
-    const auto packing = packing::Packing::parse(*compress);
-    if (!packing) return refuse(uri, packing.message());
-    options.packing = packing.value();
-  }
+  options->chunk_bytes = chunk.value();
+  if (options->chunk_bytes != 0 &&
+      (options->chunk_bytes < kChunkBytesMin || options->chunk_bytes > kChunkBytesMax ||
+       !base::is_power_of_two(options->chunk_bytes)))
+    return refuse_value(uri, "chunk", "a power of two, 4k … 1M");
+  const std::string* const compress = uri.find("compress");
+  if (compress == nullptr) return {};
+  const auto packing = packing::Packing::parse(*compress);
+  if (!packing) return refuse(uri, packing.message());
+  options->packing = packing.value();
+  return {};
+}
+
+Status read_times(const Uri& uri, RedisOptions* options) {
   const auto timeout = uri.milliseconds_of("timeout", 30'000);
   if (!timeout) return timeout.error();
-  options.timeout_ms = timeout.value();
-  if (options.timeout_ms < 100 || options.timeout_ms > 86'400'000)
-    return refuse(uri, "timeout: 100ms … 1d");
+  options->timeout_ms = timeout.value();
+  if (options->timeout_ms < 100 || options->timeout_ms > 86'400'000)
+    return refuse_value(uri, "timeout", "100ms … 1d");
   const auto lifetime = uri.milliseconds_of("lifetime", 0);
   if (!lifetime) return lifetime.error();
   if (uri.find("lifetime") != nullptr)
-    options.lifetime_ms = static_cast<int64_t>(std::min<uint64_t>(lifetime.value(), INT64_MAX / 2));
-  const auto lines = uri.count_of("lines", 4);
-  if (!lines) return lines.error();
-  options.lines = lines.value();
-  if (options.lines < 1 || options.lines > redis::Servers::kLinesMax)
-    return refuse(uri, "lines: 1 … " + std::to_string(redis::Servers::kLinesMax));
+    options->lifetime_ms =
+        static_cast<int64_t>(std::min<uint64_t>(lifetime.value(), INT64_MAX / 2));
+  return {};
+}
+
+}  // namespace
+
+Result<RedisOptions> read_redis_options(const Uri& uri, HostNames names) {
+  RedisOptions options;
+  options.uri = uri.text;
+  if (Status s = read_authority(uri, names, &options); !s) return s.error();
+  if (Status s = read_name(uri, &options); !s) return s.error();
+  if (Status s = read_tls(uri, &options); !s) return s.error();
+  if (Status s = read_counts(uri, &options); !s) return s.error();
+  if (Status s = read_chunks(uri, &options); !s) return s.error();
+  if (Status s = read_times(uri, &options); !s) return s.error();
   return options;
+}
+
+Status check_redis(const Uri& uri) {
+  return read_redis_options(uri, HostNames::kAsTheyAre).status();
 }
 
 }  // namespace outcore::store

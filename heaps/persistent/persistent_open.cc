@@ -39,6 +39,8 @@ namespace heap::persistent {
 Result<std::string> lock_path(const std::string& uri) {
   Result<store::Uri> parsed = store::parse_uri(uri);
   if (!parsed) return parsed.error();
+  // A URI that cannot be is told before a path that is not there.
+  if (const auto kind = find_store_kind(parsed.value()); !kind) return kind.error();
   return store::lockable_path(parsed.value());
 }
 

@@ -71,6 +71,10 @@ struct StoreKind {
                                                const StoreLimits& limits)>
       open;
 
+  // What is wrong with the text of the URI: its path, and the values of its own parameters. It
+  // looks at nothing else. Empty: open() finds it. Errors: EINVAL.
+  std::function<Status(const StoreUri& uri)> check;
+
   bool has_authority = false;         // SCHEME://HOST/…
   bool dies_with_process = false;     // unnamed space that is empty each time it is opened
   bool is_persistent_memory = false;  // named arrays write it with processor instructions
@@ -97,8 +101,9 @@ Status register_store_kind(StoreKind kind);
 // All kinds, in the order of registration. The pointers stay valid until the process ends.
 std::vector<const StoreKind*> store_kinds();
 
-// The kind of the URI, after checking the URI's host and parameters. Errors: EINVAL (unknown
-// scheme, unexpected host, unknown parameter; the message names the nearest valid one).
+// The kind of the URI, after checking the URI's host, its parameters and their values. Errors:
+// EINVAL (unknown scheme, unexpected host, unknown parameter; the message names the nearest valid
+// one; a value that cannot be).
 Result<const StoreKind*> find_store_kind(const StoreUri& uri);
 
 }  // namespace outcore

@@ -18,6 +18,7 @@
 #include "core/base/earlier_output.h"
 #include "core/base/record_file.h"
 #include "outcore/store_catalog.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::cli {
 namespace {
@@ -119,6 +120,9 @@ Status set_store(const RunOptions& options) {
   if (!store.text->starts_with(scheme))
     return store.wrong(
         "memory of --alloc rests in scratch space, or in far memory: say scratch:DIR, or far://…");
+  const auto uri = parse_store_uri(*store.text);
+  if (!uri) return uri.error();
+  if (const auto kind = find_store_kind(uri.value()); !kind) return kind.error();
   const size_t end = std::min(store.text->rfind('?'), store.text->size());
   const std::string folder = store.text->substr(scheme.size(), end - scheme.size());
   if (folder.empty() || folder.starts_with("//")) return {};
