@@ -1,12 +1,12 @@
-// Board: what the processes that share a buffer have in common beside the pages: how much there may
-// be, who is a member, which files are in it, and notes between them. It lies in a memory file that
-// all members map; only numbers are in it, no addresses.
+// Board: what the processes that share a buffer have in common beside the pages: the limit, the
+// members, the files, and reports between members. It lies in a memfd that all members map; only
+// numbers are in it, no addresses.
 //
-// What is true stands elsewhere, in the kernel, and so survives any death at any instruction: which
-// pages are in memory, in the memory file of the frames (a page is there with its bytes, or not at
-// all); who is alive, in the locks of the buffer's file (file_lock.h). The board has no state
-// that must be put right when a member dies: what a dead one left there counts no more once
-// somebody looks whether it is alive, and is cleared by who finds it (Member::clear_dead).
+// The two facts that must survive any death, at any instruction, are kept by the kernel: which
+// pages are in memory (the memfd of the frames has a page with its bytes, or not at all), and who
+// is alive (the locks of the buffer's file, file_lock.h). The board has no state that must be
+// repaired when a member dies: before a member's entries are used, the reader asks whether it is
+// alive; the entries of a dead one are cleared by the process that finds them (Member::clear_dead).
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ namespace outcore::buffer {
 inline constexpr uint32_t kMembersMax = 256, kFilesMax = 1024, kWritersMax = 56;
 inline constexpr uint64_t kPage = base::kSystemPage;
 
-// Lowers a count of a member's record, not below 0: a member that has lost its lock, because the
-// program closed all descriptors, is cleared by others while it still lives.
+// Lowers a count of a member's record, but not below 0. (A member that has lost its lock, because
+// the program closed all descriptors, is cleared by others while it still lives.)
 template <typename T>
 void lower(os::Word<T>& count, std::type_identity_t<T> by) {
   T before = count.load(std::memory_order_relaxed);
@@ -35,14 +35,14 @@ void lower(os::Word<T>& count, std::type_identity_t<T> by) {
   }
 }
 
-// A run of pages that a member brought in, for the keeping process, which has policies and chooses
-// what leaves. 0: none.
+// A report to the keeping process, which chooses what leaves: a run of pages that a member brought
+// in. 0: none.
 class News {
  public:
   static constexpr uint64_t kCountMax = 0x7FFF, kGuess = 0x8000;
   constexpr News() = default;
   constexpr explicit News(uint64_t bits) : bits_(bits) {}
-  // `is_guess`: nobody asked for them, and nothing proves that somebody will.
+  // `is_guess`: nobody asked for the pages yet; they were brought in ahead.
   static News of(uint64_t first_page, uint64_t count, bool is_guess) {
     OC_CHECK(count != 0 && count <= kCountMax);
     OC_CHECK(first_page < uint64_t{1} << 48);
@@ -59,37 +59,38 @@ class News {
 
 struct MemberRecord {
   static constexpr uint32_t kNews = 4096, kPinSets = 256, kPinWays = 16, kFills = 64;
-  static constexpr uint64_t kVictims = 1024;  // and so many pages are kept free at most
+  static constexpr uint64_t kVictims = 1024;  // also the most pages that are kept free
 
-  // Another number for each member that was in this place.
+  // Differs for each member that was ever in this place.
   os::Word<uint64_t> generation;
-  // A guess that saves asking for the lock: it was taken, and not all is cleared yet that its
-  // member left. Set last by who joins, and by who clears it.
+  // A hint that saves asking for the lock: 1 from the end of joining to the end of clearing. Set
+  // last by the member that joins, and by the one that clears the record.
   os::Word<uint32_t> is_joined;
-  os::Word<uint32_t> is_holding;  // it is there for others (HeldBuffer)
-  os::Word<uint32_t> is_leaving;  // others are to store what killed ones have written (Heirs)
-  // Odd while this member takes pages out of the memory file, all of them from `punched_first` on
-  // and below `punched_end`, which were set before; it changes each time.
+  os::Word<uint32_t> is_holding;  // maps nothing, keeps the buffer alive for others (HeldBuffer)
+  os::Word<uint32_t> is_leaving;  // stores no more for killed members: others must (Heirs)
+  // Odd while this member punches pages in [punched_first, punched_end), which are set before. It
+  // changes at each beginning and end.
   os::Word<uint32_t> punching;
   os::Word<uint64_t> punched_first, punched_end;
   os::Word<uint64_t> reserved_pages;  // of fills under way
   os::Word<uint64_t> private_bytes;   // that it may use beside the buffer's frames
   os::Word<uint64_t> filled_pages, evicted_pages;
-  // The thread that reported pages last, by an address in it, and how often it was another one.
+  // The thread that reported pages last, as an address in it; and how often that changed.
   os::Word<uint64_t> filling_thread;
   os::Word<uint32_t> filling_threads;
-  // News for the keeping process; one that finds its place taken overwrites it, and says so.
+  // Reports for the keeping process, a ring. One that finds its place taken overwrites it, and sets
+  // has_lost_news.
   os::Word<uint64_t> news_end;
   os::Word<uint32_t> has_lost_news;
-  // Pages that must stay: page + 1 in the upper 48 bits, how often below; 0: none.
+  // Pinned pages: page + 1 in the upper 48 bits, the number of pins below; 0: none.
   os::Word<uint32_t> pin_count;
-  os::Word<uint32_t> pinned_written;  // of these pages, that it has marked; some time ago
+  os::Word<uint32_t> pinned_written;  // pinned pages that it has marked; may be out of date
   alignas(64) std::array<os::Word<uint64_t>, kPinSets * kPinWays> pins;
   std::array<os::Word<uint64_t>, kNews> news;
-  // Runs of pages that it is just reading from a file; 0: none. As News has them.
+  // Runs of pages that it is reading from a file now, encoded as News; 0: none.
   alignas(64) std::array<os::Word<uint64_t>, kFills> fills;
-  // Pages that are to leave, and this member takes out itself (Victims): page + 1; 0: none. Which
-  // of the ring are there: from `begin` to `end`.
+  // A ring of pages that are to leave, and that this member punches itself (Victims): page + 1; 0:
+  // none. The ring's entries are those from `begin` to `end`.
   alignas(64) os::Word<uint64_t> victims_begin;
   os::Word<uint64_t> victims_end;
   std::array<os::Word<uint64_t>, kVictims> victims;
@@ -98,20 +99,21 @@ struct MemberRecord {
 enum class FileState : uint32_t {
   kFree,
   kOpen,    // others may join
-  kClosed,  // nobody new: somebody gave it back, or nobody has it any more
+  kClosed,  // no more may join: it is about to change, or no member has it any more
 };
 
-// Changed by who holds the board's lock of files.
+// REQUIRES, to change it: the lock of files (Member::FilesLock).
 struct FileRecord {
   os::Word<FileState> state;
   store::FileVersion version;
   uint64_t first_page, pages;                                // in the memory file of the frames
   std::array<os::Word<uint64_t>, kMembersMax / 64> members;  // bits: who has it mapped
-  // Somebody has it mapped for writing: its time of change says nothing (Marks).
+  // Some member has it mapped for writing, so its modification time says nothing (Marks).
   os::Word<uint32_t> is_written;
-  // The members that write it, by the number that pages are marked with (Writer); 0: nobody.
+  // The members that write it (Writer), by their slot, whose bit marks pages; 0: the slot is free.
   std::array<os::Word<uint64_t>, kWritersMax> writers;
-  // Of each, by which descriptor it has the file, + 1; and who has it by that (Heirs): bits.
+  // The descriptor + 1 by which each of them has the file; and the members that have opened that
+  // (Heirs), as bits.
   std::array<os::Word<int32_t>, kWritersMax> writer_fds;
   std::array<os::Word<uint64_t>, kMembersMax / 64> heirs;
 
@@ -121,7 +123,8 @@ struct FileRecord {
   }
 };
 
-// Writer: a member as long as it is one, as files name those that write them.
+// Writer: identifies a member that writes a file, by its place and generation; it names nobody any
+// more when that member has left.
 class Writer {
  public:
   constexpr explicit Writer(uint64_t bits = 0) : bits_(bits) {}
@@ -143,45 +146,45 @@ struct Board {
   static constexpr uint32_t kClaims = 16384, kLeaving = 2048;
 
   os::Word<uint64_t> limit_bytes;
-  os::Word<uint64_t> next_page;  // of the memory file, that no file had; never again given out
-  os::Word<uint32_t> members_end, keeping_member;  // + 1; 0: nobody yet
+  os::Word<uint64_t> next_page;  // the first page of the frames' memfd that no file ever had
+  os::Word<uint32_t> members_end, keeping_member;  // index + 1; 0: nobody yet
   os::Word<uint32_t> takeovers;
-  os::Word<uint32_t> has_unreported_pages;  // a member has ended: see what is in memory
+  os::Word<uint32_t> has_unreported_pages;  // a member has ended: scan the memory for its pages
   os::Word<uint64_t> used_bytes_max;
-  // Pages that came in, ever, with those that dead members may have brought in and not reported: it
-  // is raised before `reserved_pages` is lowered (Occupancy::pages_at_most).
+  // Pages that came in since the buffer was made, with those that dead members may have brought in
+  // without a report. Raised before `reserved_pages` is lowered (Occupancy::pages_at_most).
   alignas(64) os::Word<uint64_t> filled_pages;
-  // Words that threads sleep on, each beside how many do.
+  // Words that threads sleep on, each beside the number of sleepers.
   alignas(64) os::Word<uint32_t> bell;  // for the keeping process
-  os::Word<uint32_t> is_bell_heard;     // it is awake
+  os::Word<uint32_t> is_bell_heard;     // the keeping process is awake
   alignas(64) os::Word<uint32_t> room_changes;
   os::Word<uint32_t> room_waiters;
   os::Word<uint32_t> claim_waiters;
   os::Word<uint32_t> punch_waiters;  // on the `punching` of any member
-  // Files that are written; and how often writers were asked to store what they have written, as
-  // pages that are to leave must be.
+  // How many files are written; and how often writers were asked to store pages, which must be
+  // stored before they can leave.
   os::Word<uint32_t> written_files;
   alignas(64) os::Word<uint32_t> store_requests;
-  os::Word<uint32_t> heir_requests;  // how often somebody began to write a file
-  // Pages that anybody has marked (Marks). Who is killed while it marks or stores some may leave it
-  // wrong by those few, until no file is written.
+  os::Word<uint32_t> heir_requests;  // how often a member began to write a file
+  // Marked pages of all members (Marks). A member that is killed while it marks or stores pages may
+  // leave the count wrong by those few, until no file is written.
   alignas(64) os::Word<uint64_t> written_pages;
-  // Written pages that are to leave, and how many there ever were (LeavingPages).
+  // A ring of written pages that are to leave, and how many were ever put into it (LeavingPages).
   alignas(64) os::Word<uint64_t> leaving_end;
   std::array<os::Word<uint64_t>, kLeaving> leaving;
-  // Who is bringing in which page: page in the upper bits, member + 1 below. A hint, so that two do
-  // not read the same: nothing is wrong if it is.
+  // Which member is bringing in which page: the page in the upper bits, member + 1 below. A hint,
+  // so that two do not read the same page; if they do, nothing goes wrong.
   alignas(64) std::array<os::Word<uint64_t>, kClaims> claims;
   std::array<FileRecord, kFilesMax> files;
   std::array<MemberRecord, kMembersMax> members;
 
-  // There never was a second member, whatever became of it.
+  // At most one process has ever joined.
   bool never_had_company() const { return members_end.load() == 1; }
 };
 static_assert(os::Word<uint64_t>::is_always_lock_free);
 
-// What members have that cannot leave: for themselves, and pinned. A dead one counts until it is
-// cleared.
+// Memory of members that cannot leave: what they have for themselves, and pinned pages. A dead
+// member's counts until it is cleared.
 struct Kept {
   uint64_t private_bytes = 0, pinned_bytes = 0;
   uint64_t pinned_written_pages = 0;
@@ -199,7 +202,7 @@ inline Kept kept_by_members(const Board& board) {
   return kept;
 }
 
-// Another build of the library lays the board out in another way, and must stay away.
+// Identifies the layout of the board: a build of the library with another layout cannot join.
 inline constexpr uint64_t kLayout =
     sizeof(Board) * 1'000'003 + sizeof(MemberRecord) * 1009 + sizeof(FileRecord);
 

@@ -1,9 +1,10 @@
-// Buffer: pages that the processes of a job share, as one of them sees it: its place among the
-// members, and what it does for the buffer. There is one of each name in a process, as long as
-// somebody there has it.
+// Buffer: pages that the processes of a job share, as one of the processes sees them: its
+// membership, and what it does for the buffer. A process has at most one object for each name,
+// shared by its users.
 //
-// Whoever faults, fills, in its own thread; one process keeps (Keeping); a page is in memory once,
-// whoever touches it; one limit holds for all. Any member may be killed at any instruction.
+// A thread that faults fills the page itself; one process chooses what leaves (Keeping); a page is
+// in memory once, whichever process touches it; one limit holds for all. Any member may be killed
+// at any instruction.
 #pragma once
 
 #include <memory>
@@ -33,13 +34,13 @@ class Buffer {
   Pins& pins() { return pins_; }
   Room& room() { return room_; }
   Puncher& puncher() { return puncher_; }
-  // Of one without threads of its own, which join() starts: for a simulation.
+  // For a simulation, which calls what the threads of a joined buffer do.
   Keeping& keeping() { return keeping_; }
   Heir& heir() { return heir_; }
 
-  // What this process may use beside the frames, more by so much: the keeping process makes room
-  // for it. False: the buffer cannot do without, or the room was not made within `wait_ns`; then
-  // nothing has changed. Not the fault path.
+  // Takes `bytes` of the limit for this process's own memory beside the frames: the keeping process
+  // evicts pages for it. False: too little would be left for pages, or no room was made within
+  // `wait_ns`; then nothing has changed. Not the fault path.
   bool acquire_private(uint64_t bytes, uint64_t wait_ns);
   void release_private(uint64_t bytes);  // REQUIRES: acquired
 

@@ -1,4 +1,4 @@
-// Buffer file: what the file of a buffer says, and which of its bytes are locked by whom. Not the
+// Buffer file: the layout of a buffer's file, and which lock each of its bytes stands for. Not the
 // fault path.
 #pragma once
 
@@ -10,23 +10,24 @@
 
 namespace outcore::buffer {
 
-// Bytes of the file that are locked: by who makes or joins the buffer, by the keeping process, by
-// who changes the table of files, and by each member as long as it lives.
+// Bytes of the file that are locked: kMaking by a process that makes or joins the buffer, kKeeping
+// by the keeping process, kFiles by one that changes the table of files, and from kSlots on one by
+// each member, as long as it lives.
 inline constexpr uint64_t kMaking = 0, kKeeping = 1, kFiles = 2, kSlots = 16;
 inline constexpr uint64_t kFramesBytes = uint64_t{1} << 60;
 inline constexpr uint64_t kMarksBytes = kFramesBytes / kPage * sizeof(uint64_t);
 inline constexpr uint64_t kLimitLeast = uint64_t{4} << 20;
-// What all members may have for themselves: an eighth is for the pages.
+// How much of the limit all members may have for themselves: an eighth is left for pages.
 constexpr uint64_t most_beside(uint64_t limit_bytes) { return limit_bytes - limit_bytes / 8; }
 
-// Who holds the lock of kMaking writes it.
+// REQUIRES, to write it: the lock of kMaking.
 struct Header {
   uint64_t magic = 0, layout = 0;
   uint64_t board_inode = 0, frames_inode = 0, marks_inode = 0;
   bool is_a_buffers() const { return magic == Board::kMagic; }
   bool is_ours() const { return is_a_buffers() && layout == kLayout; }
 };
-// A member's process, and under which descriptors it has the memory files.
+// A member's process, and the descriptors of its memfds.
 struct Slot {
   int32_t process = 0, board_fd = -1, frames_fd = -1, marks_fd = -1;
 };
@@ -43,7 +44,8 @@ int write_to(int fd, uint64_t offset, const T& from) {
 
 uint64_t inode_of(int fd);  // 0: not known
 
-// The memory files of a member's process; -1: they cannot be had.
+// Descriptors of a buffer's memfds, opened by /proc from a member's process; -1: could not be
+// opened.
 struct MemoryFiles {
   int board = -1, frames = -1, marks = -1;
   bool are_there() const { return board >= 0 && frames >= 0 && marks >= 0; }

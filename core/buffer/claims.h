@@ -1,8 +1,9 @@
 // Claims: who is bringing in which page of a buffer, so that two processes do not read the same.
 //
-// A hint: nothing is wrong if two do, because a page comes into the memory file once, whole, and
-// the second finds it there. So what a dead member claimed needs no repair, and two pages that fall
-// on one place simply cannot be claimed both. Any thread; the fault path.
+// A claim is a hint: if two processes read the same page nothing goes wrong, because a page is
+// installed once, whole, and the second finds it in memory. So a dead member's claims need no
+// repair, and of two pages that hash to one entry only one can be claimed. Any thread; the fault
+// path.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@ class Claims {
  public:
   enum class Acquired : uint8_t {
     kYes,
-    kOthers,   // somebody brings in this page
-    kNoPlace,  // another page is in its place: nobody is kept from bringing it in
+    kOthers,   // another thread or process brings in this page
+    kNoPlace,  // another page has its entry: the caller brings it in without a claim
   };
 
   explicit Claims(Member& member) : member_(member) {}
   Acquired acquire(uint64_t page);
-  void release(uint64_t page);  // if it is this member's
-  // Sleeps while another has claimed the page, at most `ns`; one whose owner is dead is dropped.
+  void release(uint64_t page);  // does nothing if this member has not claimed it
+  // Sleeps while another member has claimed the page, at most `ns`. Drops a dead member's claim.
   void wait(uint64_t page, uint64_t ns);
 
  private:

@@ -1,5 +1,5 @@
-// Fills: which runs of pages of a buffer this member is just reading from a file. Of a file that is
-// written they must not leave meanwhile; see puncher.h. Any thread; the fault path.
+// Fills: which runs of pages of a buffer this member is reading from a file now. If the file is
+// written, these pages must not leave meanwhile; see puncher.h. Any thread; the fault path.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace outcore::buffer {
 
 class Fills {
  public:
-  // For the length of a scope; it begins before the page is looked for, and read. Waits for a place
-  // if more threads read than there are.
+  // Records a run for the length of a scope, which must begin before the page is looked up and
+  // read. Waits for a free entry if more than kFills threads read.
   class Scope {
    public:
     Scope(Member& member, uint64_t first_page, uint64_t count) {
@@ -48,11 +48,11 @@ class Fills {
                        });
   }
 
-  // Waits until those end that were under way in [first_page, first_page + count), of all members.
-  // False: one takes very long. Not the fault path.
+  // Waits until the fills of all members that are under way in [first_page, first_page + count)
+  // have ended. False: one did not end within `wait_ns`. Not the fault path.
   static bool wait_for_all(const Member& member, uint64_t first_page, uint64_t count,
                            uint64_t wait_ns) {
-    constexpr uint32_t kYieldsMax = 200;  // then its process stands still, or its disk does
+    constexpr uint32_t kYieldsMax = 200;  // after that its process is stopped, or its disk is slow
     os::WaitLimit limit(wait_ns);
     const uint32_t end = member.board().members_end.load(std::memory_order_seq_cst);
     for (uint32_t i = 0; i < end; ++i)

@@ -1,12 +1,13 @@
-// Heir: stores what processes wrote to files of a buffer that were killed, if nobody is left who
-// writes them. So what was written outlives its writer, as it does where the kernel maps the file.
+// Heir: stores what killed processes wrote to files of a buffer, if no writer of the file is left.
+// So written bytes outlive their writer, as they do where the kernel maps the file.
 //
-// Each member has a thread that looks which files others write, and keeps a descriptor of each: the
-// writer's own, opened anew by /proc while the writer lives (which the kernel permits to the same
-// user alone). No path is opened. Once all writers of a file have ended, one member becomes a
-// writer, stores the pages that they have marked, and says how the file is then
-// (SharedFile::end_writing). What cannot be stored stays in memory, and is tried again. Who ends
-// leaves this to others who have the file, or does it before it goes.
+// Each member has a thread that finds out which files others write, and keeps a descriptor of each:
+// the writer's own, opened again by /proc while the writer lives (which the kernel permits to the
+// same user alone). No path is opened. Once all writers of a file have ended, one member becomes a
+// writer, stores the pages that they have marked, and notes the file's new version
+// (SharedFile::end_writing). Pages that cannot be stored stay in memory, and are tried again. A
+// member that leaves the buffer hands this task to others that have the file open, or does it
+// first.
 #pragma once
 
 #include <array>
@@ -41,13 +42,13 @@ class Heir {
  private:
   // A file that others write.
   struct Held {
-    uint64_t first_page = 0;  // of the record: no other file ever has it
+    uint64_t first_page = 0;  // in the buffer; identifies the file, as no other ever has it
     int fd = -1;              // in the thread's own table
-    uint64_t failed_ns = 0;   // when it could not be stored
-    bool is_told = false;     // that it could not
+    uint64_t failed_ns = 0;   // when storing failed the last time
+    bool is_told = false;     // the failure was reported
   };
 
-  // All of these are the thread's.
+  // All of these run in the thread.
   void run();
   bool fetch(const os::OwnTable& table) const;
   void look(bool is_last);

@@ -1,5 +1,5 @@
-// Heirs: members that could store what others write to a file, because they have it open. They are
-// there for the case that all who write it are killed; see heir.h. Not the fault path.
+// Heirs: the members that have a file open that others write, so that they can store its pages if
+// all its writers are killed; see heir.h. Not the fault path.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Heirs {
   static bool has(const FileRecord& file, uint32_t member) {
     return (file.heirs[member / 64].load() >> (member % 64) & 1) != 0;
   }
-  // Whether one of them lives; and is about to stay, but for `but`.
+  // Whether an heir of the file lives; whether one other than `but` lives that is not leaving.
   static bool has_living(const Member& member, const FileRecord& file) {
     for (uint32_t i = 0; i < kMembersMax; ++i)
       if (is_living(member, file, i)) return true;
@@ -34,7 +34,7 @@ class Heirs {
         return true;
     return false;
   }
-  // Who is alive there may be another by now: the bits of a dead one go before its place is taken.
+  // has() twice: a new member may have taken the place of a dead one, whose bit is cleared before.
   static bool is_living(const Member& member, const FileRecord& file, uint32_t i) {
     return has(file, i) && member.is_alive(i) && has(file, i);
   }
@@ -45,15 +45,15 @@ class Heirs {
     return true;
   }
 
-  // They look at once what is written.
+  // All members look at once which files are written.
   static void ring(Member& member) {
     os::Word<uint32_t>& requests = member.board().heir_requests;
     requests.fetch_add(1, std::memory_order_seq_cst);
     os::wake_between_processes(&requests);
   }
 
-  // This member is about to write the file: tells the others, and waits until one of them could
-  // store it; for as long as that takes where they run, and no longer.
+  // This member is about to write the file: rings for the others, and waits until one of them has
+  // it open, at most 50 ms (members that are not stopped take less).
   static void wait_for_one(Member& member, const FileRecord& file) {
     constexpr uint64_t kNsMax = 50'000'000;
     ring(member);

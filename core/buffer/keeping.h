@@ -1,12 +1,12 @@
 // Keeping: chooses what leaves a buffer, in one process at a time.
 //
-// Each member has a thread that tries for the lock of the keeping process, which the kernel takes
-// from a process that ends, however it ends. The new one learns what is in memory from the
-// memory file itself; what policies had learnt is forgotten. Everything else that it needs is in
-// its own memory (PageLedger).
+// Each member has a thread that tries to get the lock of the keeping process, which the kernel
+// releases when its process ends, in any way. A new keeping process learns from the memfd itself
+// which pages are in memory; what the policy had learnt is forgotten. Everything else that it needs
+// is in its own memory (PageLedger).
 //
-// Pages that come in are reported (Room::report); touches of pages that are there nobody sees. So
-// s3-fifo it is: what is missed again soon after it left stays longer.
+// Pages that come in are reported (Room::report); touches of pages in memory cannot be observed.
+// Therefore the policy is s3-fifo: a page that is missed again soon after it left stays longer.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ namespace outcore::buffer {
 
 class Keeping {
  public:
-  static constexpr uint64_t kPeriodNs = 100'000'000;  // after which a dead one is replaced
+  // How often a member tries to become the keeping process, and that one looks for dead members.
+  static constexpr uint64_t kPeriodNs = 100'000'000;
 
   // REQUIRES: both live longer.
   Keeping(Member& member, Puncher& puncher) : member_(member), puncher_(puncher) {}
@@ -40,20 +41,21 @@ class Keeping {
   void tell_to_end();
 
  private:
-  // To look at all memory costs a system call for every stretch of pages: so long between two, if
-  // there are other pages that can leave.
+  // Minimum time between two scans of the memory, while other pages can be evicted: a scan costs
+  // two system calls for each run of pages.
   static constexpr uint64_t kLookNs = 1'000'000'000;
-  // A victim that is written waits so long for those who store it, while room is needed, and so
-  // many do.
+  // How long a written victim waits, while room is needed, to be stored by its writers; and how
+  // many victims may wait.
   static constexpr uint64_t kAskedNs = 20'000'000;
   static constexpr size_t kAskedMax = Board::kLeaving / 2;
-  // So many neighbours are taken out here, by one call.
+  // Runs of at least so many neighbours are not left to the filler (Victims): one call punches
+  // them.
   static constexpr size_t kRunPages = 4;
   struct Asked {
     FrameId frame{};
     uint64_t since_ns = 0;
   };
-  // What a member has brought in, and how often by another thread than the time before.
+  // How many pages a member has brought in, and how often the thread that did so changed.
   struct Filled {
     uint64_t pages = 0;
     uint32_t threads = 0;
@@ -83,10 +85,10 @@ class Keeping {
   PageLedger ledger_;
   std::deque<Asked> asked_;
   std::array<Filled, kMembersMax> filled_{};
-  MemberRecord* lone_ = nullptr;  // of the thread that brings pages in, if it is but one
+  MemberRecord* lone_ = nullptr;  // the member whose thread is the only one that fills, if so
   std::array<uint64_t, kMembersMax> news_read_{};
-  std::array<uint64_t, kMembersMax> gap_since_ns_{};  // the next of them is not there; 0: it is
-  bool has_missed_some_ = false;  // pages are in memory that nobody reported, or reported in vain
+  std::array<uint64_t, kMembersMax> gap_since_ns_{};  // since when the next one is missing; 0: no
+  bool has_missed_some_ = false;  // reports are lost: pages may be in memory that are not known
   uint64_t looked_after_ns_ = 0, looked_at_memory_ns_ = 0;
   os::Word<uint32_t> is_ending_{0};
   std::thread thread_;

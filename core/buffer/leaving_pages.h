@@ -1,5 +1,5 @@
-// LeavingPages: which written pages are to leave a buffer next, told by the keeping process to
-// those who store them. A ring in the board: hints, of which the oldest are overwritten.
+// LeavingPages: which written pages are to leave a buffer next, announced by the keeping process to
+// the writers, which store them. A ring of hints in the board; the oldest are overwritten.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ class LeavingPages {
     board.leaving_end.store(at + 1, std::memory_order_release);
   }
 
-  // Those that were told since the last time, in order and each once. A page of another file may be
-  // among them, and one that has left already. Any thread, one at a time.
+  // Pages announced since the last call, in order and each once. Pages of other files may be among
+  // them, and pages that have left already. Any thread, one at a time.
   const std::vector<uint64_t>& heard(const Board& board) {
     const uint64_t end = board.leaving_end.load(std::memory_order_acquire);
     next_ = std::clamp(next_, end - std::min<uint64_t>(end, Board::kLeaving), end);

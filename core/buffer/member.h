@@ -1,10 +1,10 @@
-// Member: this process's place in a buffer: the board, the memory file of the frames, and the lock
-// that says that it is alive. A forked child is no member, until it joins by itself.
+// Member: this process's membership of a buffer: the board, the memfd of the frames, and the lock
+// that shows that the process is alive. A forked child is not a member until it joins by itself.
 //
-// How a buffer is found: a small file with its name (place.h) says for each member under which
-// descriptors of its process the two memory files are to be had (/proc/PID/fd: for the same user
-// alone, as the kernel sees to). No server, nothing to administer; when the last member ends the
-// memory is gone. Any thread.
+// How a buffer is found: a small file with its name (place.h) has, for each member, its process and
+// the descriptors there of the buffer's memfds, which others open by /proc/PID/fd (the kernel
+// permits that to the same user alone). There is no server; when the last member ends the kernel
+// frees the memory. Any thread.
 #pragma once
 
 #include <atomic>
@@ -24,14 +24,16 @@ class Member {
  public:
   // Joins the buffer of this name, or makes it with this limit if it has no living member. Errors:
   // EINVAL (the name, a limit that is too small), those of the folder, EPROTO (another version of
-  // the library has it), EACCES (its members' memory cannot be had), EMFILE, EUSERS (256 members),
-  // ETIMEDOUT (somebody who stands still has its lock). REQUIRES: this process is no member of it.
+  // the library has it), EACCES (its members' memfds cannot be opened), EMFILE, EUSERS (256
+  // members), ETIMEDOUT (a stopped process has its lock). REQUIRES: this process is not a member of
+  // it.
   static Result<std::unique_ptr<Member>> join(const std::string& name, uint64_t limit_bytes);
-  // Whether join() could make it with this limit; one that has a file may be of any size. EINVAL.
+  // Whether join() could make it with this limit. A buffer that exists may have any limit. EINVAL.
   static Status check_limit(const std::string& name, uint64_t limit_bytes);
 
   ~Member();  // leaves
-  // The buffer's file goes with its last member; a process that ends without leaving calls this.
+  // Removes the buffer's file if this is its last member: for a process that ends without the
+  // destructor.
   void remove_file_if_last() const;
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
@@ -42,12 +44,13 @@ class Member {
   uint32_t index() const { return index_; }
   int frames_fd() const { return frames_fd_; }
   int marks_fd() const { return marks_fd_; }
-  // As files name it that it writes.
+  // Identifies this member in the records of files that it writes.
   Writer as_writer() const { return Writer(generation_ << 16 | (index_ + 1)); }
-  // Whether the member that is meant is alive. The fault path.
+  // Whether that writer is still a member, and alive. The fault path.
   bool is_alive(Writer writer) const;
   int file_fd() const { return fd_; }  // of the buffer's file; for tests
-  // The process of a member, by its own namespace's number; 0: not known. Not the fault path.
+  // The process number of a member, as its own PID namespace has it; 0: not known. Not the fault
+  // path.
   int32_t process_of(uint32_t member) const;
 
   // Whether the process of the member is alive: asks the kernel. The fault path.
@@ -56,14 +59,14 @@ class Member {
   // have closed it, and have another file of its own there. The fault path.
   bool has_file() const;
   bool has_frames() const;
-  // Whether whoever looks for the buffer by its name from here looks where it is, or was. In a
-  // forked child, too. Not the fault path.
+  // Whether the buffer's name leads to the folder in which it was joined: the environment may have
+  // changed since. In a forked child, too. Not the fault path.
   bool is_found_by_name() const;
   // How much of the limit is used.
   const Occupancy& occupancy() const { return occupancy_; }
 
-  // Changes of the table of files, and of who is a member, one at a time among all processes. With
-  // kNone the fault path, else it waits up to a second.
+  // The lock of files: held to change the table of files or of members, by one thread of all
+  // processes at a time. With kNone it does not wait (the fault path), else up to a second.
   class FilesLock {
    public:
     enum class Patience : uint8_t { kSome, kNone };
@@ -71,7 +74,7 @@ class Member {
     ~FilesLock();
     FilesLock(const FilesLock&) = delete;
     FilesLock& operator=(const FilesLock&) = delete;
-    bool is_held() const { return is_held_; }  // false: somebody who stands still has it
+    bool is_held() const { return is_held_; }  // false: another process has it, perhaps stopped
 
    private:
     Member& member_;
@@ -79,17 +82,17 @@ class Member {
     bool is_ours_ = false, is_held_ = false;
   };
 
-  // Whether this process keeps the buffer from now on: no other one does.
+  // Makes this process the keeping one. False: another one is.
   bool try_to_keep() const;
   void stop_keeping() const;
-  // What a member that has ended left is no longer there. Who is killed meanwhile has done no harm:
-  // the next one does it again. REQUIRES: the lock of files.
+  // Clears the record of a member that has ended. A process that is killed in the middle does no
+  // harm: the next one does it again. REQUIRES: the lock of files.
   void clear(uint32_t member) const;
-  // Pages may have been punched by who did not see what this member has just said of them: waits
-  // for those who are at pages from `first_page` to `first_page + count`. False: one stands still.
-  // The fault path.
+  // Waits for members that are punching pages in [first_page, first_page + count): they may not
+  // have seen the pin or mark that this member has just made. False: one did not end, as it is
+  // stopped. The fault path.
   bool wait_for_punchers(uint64_t first_page, uint64_t count) const;
-  // Of all members that have ended; whether there were any. REQUIRES: as clear().
+  // Clears all members that have ended; returns whether there were any. REQUIRES: as clear().
   bool clear_dead() const;
 
  private:

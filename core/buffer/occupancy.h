@@ -1,6 +1,6 @@
-// Occupancy: how much of a buffer's limit is used. The kernel knows how many pages are in memory;
-// to ask it costs a system call, so whoever brings pages in is told a number that is never too low
-// instead, for as long as there is room. The fault path; any thread.
+// Occupancy: how much of a buffer's limit is used. The kernel knows how many pages are in memory,
+// but asking costs a system call. So a thread that brings pages in uses a number that is never too
+// low (…_at_most) as long as there is room by that. The fault path; any thread.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,15 @@ class Occupancy {
   // Once, before any other call. REQUIRES: the board is mapped for as long as this is used.
   void open(const Board* board, const NamedFile& frames, int frames_fd, int marks_fd);
 
-  // Pages in the memory file, whoever maps them: asks the kernel.
+  // Pages in the memfd of the frames: asks the kernel.
   uint64_t pages_in_memory() const;
-  // Marks of written pages: asks the kernel, if there are written files.
+  // Memory of the marks of written pages: asks the kernel, if there are written files.
   uint64_t marks_bytes() const;
-  // All that counts against the limit: pages, fills under way, what members have beside.
+  // All that counts against the limit: pages, marks, fills under way, members' own memory.
   uint64_t used_bytes() const;
 
-  // Pages in memory, those of marks among them, or more: by what the kernel said when this process
-  // last asked, and what came in since. It is asked again every kTrusted calls.
+  // An upper bound of the pages in memory, those of marks included: the kernel's answer of when
+  // this process last asked, and what came in since. It is asked again every kTrusted calls.
   uint64_t pages_at_most() const;
   uint64_t used_bytes_at_most() const;
 

@@ -1,7 +1,7 @@
-// PageLedger: which pages are in a buffer's memory, as the keeping process has been told, and the
-// policy that chooses among them. Frames here are numbers for the policy alone: where the pages lie
-// the kernel knows. What was told and is not there any more leaves when the policy chooses it. One
-// thread.
+// PageLedger: which pages are in a buffer's memory according to the reports to the keeping process,
+// and the policy that chooses among them. A frame here is only a number for the policy: where the
+// pages lie the kernel knows. A page that was reported and is not in memory any more leaves the
+// ledger when the policy chooses it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,23 @@ namespace outcore::buffer {
 
 class PageLedger {
  public:
-  // For as many pages as memory, or the board's limit, can hold. ENOMEM. Called again after an
-  // error.
+  // Makes tables for as many pages as memory, or the board's limit, can hold. ENOMEM. May be called
+  // again after an error.
   Status open(const Board& board);
 
-  // The pages have come in; those that are known, and those of no file, are left out.
+  // Adds pages that have come in. Pages that are known, or belong to no file, are left out.
   void admit(const Board& board, const News& news);
   // None of the file's pages is in memory any more.
   void forget_file(uint32_t index);
-  // The memory is for so many bytes of pages by now.
+  // How many bytes of pages the memory may have from now on.
   void set_capacity(uint64_t bytes);
 
-  // At most as many as there is place for; each is given back by put_back(), or by freed().
+  // Fills `victims` as far as it can; returns how many. Each is then given to put_back() or
+  // freed().
   size_t choose_victims(std::span<FrameId> victims);
   uint64_t page_of(FrameId frame) const { return page_of_[static_cast<uint32_t>(frame)]; }
   void put_back(FrameId victim) { policy_->put_back(victim); }
-  void freed(FrameId victim);  // its page is in memory no more, or is left to others
+  void freed(FrameId victim);  // its page is not in memory any more, or a filler punches it
   void sort_by_page(std::span<FrameId> frames) const;
 
  private:
@@ -52,7 +53,7 @@ class PageLedger {
   std::map<uint64_t, Known> known_;  // by the first page
   os::Table<uint64_t> page_of_;      // of a frame
   std::vector<uint32_t> free_;
-  uint32_t frames_used_ = 0;  // once
+  uint32_t frames_used_ = 0;  // frames from this on were never used
   uint64_t capacity_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Pins: which pages of a buffer must stay because this member has them in hand. See puncher.h for
-// the order that makes it sure. Any thread; the fault path.
+// Pins: which pages of a buffer must stay in memory because this member uses them. See puncher.h
+// for the order that ensures it. Any thread; the fault path.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@ class Pins {
  public:
   explicit Pins(Member& member) : member_(member) {}
 
-  // The page stays from now on if it is in memory, or once it is. Waits for members that are just
-  // punching. 0; -ENOMEM: this member has too many pages pinned in that place; -ETIMEDOUT: one of
-  // those stands still. In both cases it is as if it had been dropped. REQUIRES: reserved.
+  // From now on the page stays in memory, if it is there or as soon as it is. Waits for members
+  // that are punching it. 0; -ENOMEM: this member has too many pins in the page's hash set;
+  // -ETIMEDOUT: a punching member is stopped. After an error the page is not pinned, and its
+  // reservation is gone. REQUIRES: reserve()d.
   int add(uint64_t page);
-  // Before: so many more are to come, of this member; others may have some, too, and half of the
-  // limit is for those who pin nothing. False: too many. Each add() uses one up.
+  // Call before add(): reserves `pages` pins for this member; each add() uses one up. All members
+  // together may pin half of the limit. False: that would be exceeded, and nothing is reserved.
   bool reserve(uint64_t pages);
-  void unreserve(uint64_t pages);  // that were reserved and not added
-  // Pages of [first, end) that the member has pinned and `is_counted` says yes to.
+  void unreserve(uint64_t pages);  // REQUIRES: reserved, and not used by add()
+  // How many pages of [first, end) the member has pinned for which is_counted(page) is true.
   template <typename IsCounted>
   static uint64_t count(const MemberRecord& member, uint64_t first, uint64_t end,
                         const IsCounted& is_counted) {
@@ -33,11 +34,11 @@ class Pins {
     return pages;
   }
   void drop(uint64_t page);  // REQUIRES: it is pinned
-  // Of these pages, whatever of them is pinned: their file goes.
+  // Drops every pin of these pages: their file is leaving the buffer.
   void drop_all(uint64_t first_page, uint64_t count);
   bool has(uint64_t page) const { return has(member_.record(), page); }
 
-  // A glance at the pins of a member.
+  // Whether that member has pinned the page; may be out of date when it returns.
   static bool has(const MemberRecord& member, uint64_t page);
 
  private:

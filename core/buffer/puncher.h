@@ -1,16 +1,16 @@
 // Puncher: takes pages out of a buffer's memory, for all processes at once.
 //
-// Whoever maps such a page faults at its next touch, and whoever needs it reads it again: so any
-// member may do this at any moment, and may die in the middle of it. Only pinned pages must stay.
-// The order makes that sure (Dekker's): who pins writes the pin first, and then looks for members
-// that are punching and waits for those; who punches says so first, and then looks for pins. It
-// does so for a few pages at a time, and says between which: nobody waits for others' pages, or for
-// long.
+// A process that maps such a page faults at its next touch, and reads the page again. So any member
+// may do this at any moment, and may die in the middle of it. Only pinned pages must stay. The
+// order ensures that (as in Dekker's algorithm): a member that pins writes the pin first, and then
+// waits for members that are punching; a member that punches announces it first, and then looks for
+// pins. It announces a few pages at a time, so a pin waits for punchers of its own page only, and
+// not for long.
 //
-// So do marks of written pages (marks.h). And of a file that is written no page leaves that
-// somebody is just reading from the file: what he has read may be older than what was stored since,
-// and he would bring it in where there is nothing any more. Who punches looks for the mark first,
-// and for such readers then: whoever begins to read after that reads what is stored.
+// Marked pages (marks.h) must stay, too. So must a page of a written file while a process reads it
+// from the file: that process may hold older bytes than were stored since, and would install them
+// in the hole. The puncher checks the mark first, then such readers; a reader that starts later
+// reads the stored bytes.
 //
 // The fault path; any thread, one at a time.
 #pragma once
@@ -28,24 +28,24 @@ class Puncher {
   static constexpr size_t kPagesMax = 512;
 
   explicit Puncher(Member& member) : member_(member), glances_(member) {}
-  // Frees those of the pages that nobody has pinned, and sets is_freed for each. `pages` is sorted.
-  // Returns how many. Waits for another thread of this process that is at it, 10 ms at most: then
-  // 0. REQUIRES: as many as kPagesMax at most.
+  // Frees those of the pages that may leave, and sets is_freed for each. `pages` is sorted. Returns
+  // how many were freed. If another thread of this process is punching it waits 10 ms at most, and
+  // then frees none. REQUIRES: at most kPagesMax pages.
   size_t punch(std::span<const uint64_t> pages, std::span<bool> is_freed);
-  // Frees what lies in the range, for a filler that waits in vain for the keeping process: a few
-  // pages anywhere in the memory, as chance will have it. Returns how many.
+  // Frees at most 64 pages from a random place on, for a filler that waits in vain for the keeping
+  // process. `chance`: any number, by which the place is chosen. Returns how many were freed.
   size_t punch_any(uint64_t chance);
-  // Frees some of the pages that the member has among its Victims. Those that must stay are put
-  // into `stay`, `*staying` of them. Returns how many were freed. Does not wait.
+  // Frees pages of the member's Victims, at most `most` of them. Those that must stay are put into
+  // `stay`; `*staying` is their count. Returns how many were freed. Does not wait.
   static constexpr size_t kVictimsAtOnce = 8;
   size_t punch_victims(MemberRecord& of, size_t most, std::span<uint64_t, kVictimsAtOnce> stay,
                        size_t* staying);
   // Frees the marks of 512 pages, if none of them is marked. False: some are, or another thread of
   // this process is punching.
   bool punch_marks(uint64_t first_page);
-  // Whether the page stays for nothing but that it is written.
+  // Whether the page must stay only because it is marked: it may leave once it is stored.
   bool waits_for_store(uint64_t page, Marks::Glances& glances) const;
-  // A file that nobody has any more: all of its pages and marks, pinned or not.
+  // Frees all pages and marks of a file that no member has any more, pinned or not.
   void punch_range(uint64_t first_page, uint64_t count);
 
  private:
@@ -54,7 +54,7 @@ class Puncher {
   size_t punch_together(std::span<const uint64_t> pages, std::span<bool> is_freed);
   Member& member_;
   std::atomic<bool> is_busy_{false};
-  Marks::Glances glances_;  // whose turn it is; not on a small signal stack
+  Marks::Glances glances_;  // used while is_busy_; too large for a small signal stack
 };
 
 }  // namespace outcore::buffer

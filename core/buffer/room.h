@@ -1,9 +1,10 @@
 // Room: pages of a buffer's memory for those who bring some in, within the limit of all members.
 //
-// The limit holds at every moment, whoever dies: who wants pages writes how many into its own
-// record, and then adds up all records and what the kernel says is in memory; is that too much, it
-// takes its wish back. While a page is being brought in it counts twice. What a dead member wished
-// for counts until the keeping process has noticed. Any thread; the fault path.
+// The limit holds at every moment, whichever member dies: a member that wants pages first writes
+// the reservation into its own record, and then adds up all records and what the kernel says is in
+// memory; if the sum exceeds the limit, it withdraws its reservation. While a page is being brought
+// in it counts twice. A dead member's reservation counts until the keeping process notices the
+// death. Any thread; the fault path.
 #pragma once
 
 #include <atomic>
@@ -19,12 +20,12 @@ class Room {
  public:
   Room(Member& member, Puncher& puncher) : member_(member), puncher_(puncher) {}
 
-  // Does not wait. Takes out what was left to this member to take out (Victims): each time a page
-  // more than it asks for, and all if there is no room else.
+  // Does not wait. Evicts victims that were assigned to this member (Victims): one more than the
+  // pages asked for, and as many as it takes if there is no room otherwise.
   bool try_acquire(uint64_t pages);
-  // Takes out what was left to others, too, and waits for the keeping process, at most `wait_ns`;
-  // if that does nothing for long, pages leave as chance will have it. 0 or -ENOMEM.
-  // It gives up with -EAGAIN if `gives_up` says so.
+  // As try_acquire(), but evicts victims of other members as well, and waits at most `wait_ns` for
+  // the keeping process; if that makes no room for 100 ms, random pages are evicted. 0; -ENOMEM:
+  // there was no room in time; -EAGAIN: `gives_up` said so.
   struct Question {
     bool (*ask)(const void* of);
     const void* of;
@@ -34,20 +35,20 @@ class Room {
     return acquire(pages, wait_ns, Question{nullptr, nullptr});
   }
   void release(uint64_t pages);
-  // So many pages at most came in that are not reported one by one: before release().
+  // At most `pages` pages came in that will not be reported one by one. Called before release().
   void note_unreported(uint64_t pages);
-  // Waits in the same way until no more than this is used of the limit. Not the fault path.
+  // Waits as acquire() does until at most `used_bytes` of the limit are used. Not the fault path.
   bool wait_for_less(uint64_t used_bytes, uint64_t wait_ns);
 
   // Reports to the keeping process the pages that have come in.
   void report(uint64_t first_page, uint64_t count, bool is_guess);
 
   uint64_t limit_bytes() const { return member_.board().limit_bytes.load(); }
-  // So many pages should be free: if there are fewer, the keeping process makes room.
+  // How many pages should be free: if there are fewer, the keeping process makes room.
   static uint64_t free_pages_wanted(uint64_t limit_bytes);
 
-  void note_used(uint64_t used_bytes);  // for the most that was ever in use
-  void ring();                          // pages may leave by now: wakes the keeping process
+  void note_used(uint64_t used_bytes);  // for Board::used_bytes_max
+  void ring();                          // wakes the keeping process
 
  private:
   template <typename IsThere>

@@ -1,9 +1,9 @@
-// SharedFile: a file whose pages this process has in a buffer, together with others. The caller
-// sees to it that nobody outside of the buffer changes the file meanwhile, as for any region.
+// SharedFile: a file whose pages this process shares with others in a buffer. The caller must make
+// sure that nobody outside of the buffer changes the file meanwhile, as for any region.
 //
-// The pages of each file have a place of their own in the buffer's memory file, which no other file
-// ever gets. A file that has changed since is another one, unless members of the buffer write it:
-// then what is in memory is newer than the file, whose time of change says nothing. Any thread.
+// Each file has a range of its own in the memfd of the frames, which no other file ever gets. A
+// file that has changed since counts as another file, unless members of the buffer write it: then
+// the pages in memory are newer than the file, and its modification time says nothing. Any thread.
 #pragma once
 
 #include <atomic>
@@ -21,46 +21,47 @@ namespace outcore::buffer {
 class SharedFile {
  public:
   enum class Use : uint8_t { kRead, kWrite };
-  // Joins those who have the file in the buffer, if somebody has, or puts it there. Errors: ENFILE
-  // (1024 files), EBUSY (this process has it already; it has changed just now, so that a further
-  // change could not be told; others have it as it was, or write it with another size), EUSERS (too
-  // many write it), ETIMEDOUT. `fd`: to write, the file. `pages_least`: the caller shows so many,
-  // perhaps more than the file has; EBUSY if others show less. Not the fault path.
+  // Joins the members that have the file in the buffer, or puts it there as the first. Errors:
+  // ENFILE (1024 files), EBUSY (this process has it already; it has changed so recently that
+  // another change could go unnoticed; others have it as it was before, or write it with another
+  // size), EUSERS (too many write it), ETIMEDOUT. `fd`: the file, needed to write. `pages_least`:
+  // how many pages the caller's mapping has, perhaps more than the file; EBUSY if others' have
+  // fewer. Not the fault path.
   static Result<std::unique_ptr<SharedFile>> open(std::shared_ptr<Buffer> buffer,
                                                   const store::FileVersion& version,
                                                   Use use = Use::kRead, int fd = -1,
                                                   uint64_t pages_least = 0);
-  // To store what those wrote who have ended (Heir): end_writing() comes next. nullptr: somebody
-  // who lives writes it; or nothing is left to be stored, or no place for a writer; or a member
-  // stands still. Not the fault path.
+  // Opens the file to store what ended writers left (Heir); call end_writing() next. nullptr: a
+  // living member writes it; or nothing is left to be stored; or no writer's slot is free; or a
+  // stopped process has the lock of files. Not the fault path.
   static std::unique_ptr<SharedFile> inherit(std::shared_ptr<Buffer> buffer, uint32_t index);
-  // Whether members write the file now, this one included, or have written what is not stored yet:
-  // by the file alone their bytes are not to be had.
+  // Whether members write the file now, this one included, or have written bytes that are not
+  // stored yet: then the file on disk alone does not have them.
   static bool has_writers(Buffer& buffer, const store::FileVersion& version);
-  // REQUIRES: nobody brings pages in any more; who writes has called end_writing().
+  // REQUIRES: no thread brings pages in any more; end_writing() was called if the file is written.
   ~SharedFile();
   // nullptr: this process does not write it.
   Marks* marks() const { return marks_.get(); }
   bool is_written() const { return marks_ != nullptr; }
-  // What this process wrote is stored, or given up. `fd`: the file. `store_adopted` is called, with
-  // no lock, while processes that wrote it have ended (Marks::adopt()), and says whether it could.
-  // Not the fault path.
+  // Ends this process's writing; what it wrote is stored or given up before. `fd`: the file.
+  // `store_adopted` is called, without locks, as long as there are ended writers to adopt
+  // (Marks::adopt()); it returns whether it could store what they wrote. Not the fault path.
   void end_writing(int fd, const std::function<bool()>& store_adopted);
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 
   Buffer& buffer() const { return *buffer_; }
   uint64_t first_frame_page() const { return first_page_; }
-  // So many are its own: behind them lie others' pages. Perhaps more than the file has.
+  // The length of its range: behind it lie other files' pages. Perhaps longer than the file.
   uint64_t pages() const { return pages_; }
-  // Of the file as it was when it was put there.
+  // Of the file as it was when it was put into the buffer.
   const store::FileVersion& version() const { return version_; }
   uint64_t frame_page(uint64_t page) const;
-  // Nobody joins any more: the file is about to change.
+  // From now on no member joins: the file is about to change.
   void close_to_others();
 
-  // Between the two the caller may bring pages in. False: they are kept out just now. The fault
-  // path.
+  // Between enter() and leave() the caller may bring pages in. False: the file is blocked, and
+  // leave() is not to be called. The fault path.
   bool enter() {
     inside_.fetch_add(1, std::memory_order_seq_cst);
     if (blocks_.load(std::memory_order_seq_cst) == 0) return true;
@@ -68,8 +69,8 @@ class SharedFile {
     return false;
   }
   void leave() { inside_.fetch_sub(1, std::memory_order_seq_cst); }
-  // Keeps threads of this process from bringing pages in, and waits for those that do. False: they
-  // did not end in time, and nothing is blocked.
+  // Keeps threads of this process from bringing pages in, and waits for those between enter() and
+  // leave(). False: they did not leave in time, and nothing is blocked.
   bool block(uint64_t wait_ns);
   bool is_blocked() const { return blocks_.load(std::memory_order_seq_cst) != 0; }
   void unblock() { blocks_.fetch_sub(1, std::memory_order_seq_cst); }

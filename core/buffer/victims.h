@@ -1,12 +1,13 @@
-// Victims: pages that are to leave a buffer, left to the one thread that is bringing pages in, if
-// no other one does. To take a page out interrupts each other processor that runs a process which
-// has the page mapped, and waits for its answer; where the keeping process does that, it costs the
-// one thread that works twice what its own fill takes. That thread takes them out for less than a
-// fifth, as it interrupts nobody: a few before each wish for room.
+// Victims: pages that are to leave a buffer, and that the keeping process leaves to the thread that
+// brings pages in, while there is only one such thread. Punching a page interrupts each other
+// processor that runs a process which has the page mapped, and waits for its answer. If the keeping
+// process did it, the one working thread would lose twice the time of its own fill; that thread
+// itself needs less than a fifth, as it interrupts nobody. It punches a few before each request for
+// room.
 //
-// A ring in the member's record. What stands there is as right if it is lost: those pages are in
-// memory still, and the keeping process finds them there (Keeping::look_at_memory). So anybody may
-// take them out. The fault path; any thread.
+// A ring in the member's record. Entries may be lost: their pages are still in memory, and the
+// keeping process finds them there (Keeping::look_at_memory). So any member may punch them. The
+// fault path; any thread.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,8 @@ class Victims {
  public:
   static constexpr uint64_t kNone = ~uint64_t{0};
 
-  // One thread, in the keeping process. False: the member has too many already. `*lost`: a page
-  // that somebody took a whole ring ago, and has not come to yet, or died over; or kNone.
+  // One thread, in the keeping process. False: the member has too many already. `*lost`: the page
+  // that was in this entry a ring ago, if its taker has not reached it, or died before; else kNone.
   static bool give(MemberRecord& to, uint64_t page, uint64_t* lost) {
     OC_CHECK(page != kNone);
     *lost = kNone;

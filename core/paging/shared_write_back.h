@@ -1,8 +1,8 @@
 // SharedWriteBack: stores marked pages of a buffer (buffer::Marks), so that they can leave memory.
 //
-// A page is stored and marked at the same time by nobody of this process: who stores says which
-// pages first, and waits for those who are just marking; who marks says so first, and then looks
-// whether the page is being stored.
+// No two threads of this process store and mark a page at the same time: the storing thread
+// announces the pages first, and waits for threads that are marking; a marking thread announces
+// itself, and then checks whether the page is being stored.
 #pragma once
 
 #include <atomic>
@@ -17,24 +17,25 @@ namespace outcore::paging {
 // Any thread; not the fault path. REQUIRES of all: cache.writes.
 class SharedWriteBack {
  public:
-  // What this process has marked, or taken on; the same until an error; what anybody has, likewise.
+  // kOwn: pages that this process marked or adopted. kFlushed: the same, and stops at the first
+  // error. kAll: pages that any process marked, and stops at the first error.
   enum class Whose : uint8_t { kOwn, kFlushed, kAll };
-  // A process that takes pages out of memory there stands still: what is marked stays so, and is
-  // tried again. No error of the store.
+  // A process is stopped while it punches pages there: they stay marked, and are to be tried again.
+  // Not an error of the store.
   static constexpr int kLater = 1;
 
   explicit SharedWriteBack(SharedFiller& filler) : filler_(filler) {}
 
   static buffer::Marks& marks_of(const PageCache& cache);
-  // Of [first, end), at most `most` pages. *next: where it came to. 0 or -errno; kLater of kOwn
-  // only.
+  // Stores at most `most` pages of [first, end). *next: the page after the last one that it looked
+  // at. 0 or -errno; kLater with kOwn only.
   int store(PageCache& cache, uint64_t first, uint64_t end, Whose whose, uint64_t most,
             uint64_t* next);
-  // Neighbours, of which there are marks. *is_skipped: another process is just storing some.
-  // 0, -errno or kLater. REQUIRES: as many as run_pages_max() at most.
+  // Stores a run of pages, those of them that are marked. *is_skipped: another process is storing
+  // some of them now. 0, -errno or kLater. REQUIRES: at most run_pages_max() pages.
   int store_run(PageCache& cache, uint64_t first, uint64_t end, Whose whose, bool* is_skipped);
   uint64_t run_pages_max() const;
-  // Pages, ever.
+  // Pages of this process that became clean since the start: stored, or left to others to store.
   uint64_t cleaned() const { return cleaned_.load(std::memory_order_relaxed); }
 
  private:
