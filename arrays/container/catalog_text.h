@@ -9,7 +9,7 @@
 namespace outcore::arrays {
 
 std::vector<uint8_t> encode(const Change& change);
-// EINVAL: encode() could not have made this record.
+// EINVAL: the record is damaged or forged: encode() never makes such a one.
 Result<Change> decode(std::span<const uint8_t> record);
 
 // Whether the entry's bytes fit its shape and lie inside of the container, and its name is allowed.

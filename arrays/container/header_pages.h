@@ -1,9 +1,10 @@
 // HeaderPages: the first two pages of a container. Each names a journal, and says how much of it
 // has reached the disk.
 //
-// A page has a header and, in two other sectors, a mark and a copy of it. A mark is written after
-// what it says is durable: no crash makes it untrue. So a journal that ends before its mark does is
-// damaged, and not one that was never written. A container of an earlier Outcore has no marks.
+// A page has a header and, in two other sectors, a mark and a copy of it. A mark says how much of
+// the journal is durable, and is written after that is true: no crash makes it untrue. So a journal
+// that is shorter than its mark says is damaged, and not merely unfinished. A container of an
+// earlier Outcore has no marks.
 //
 // One thread at a time; between processes the caller holds Lease::kCatalog.
 #pragma once
@@ -32,32 +33,32 @@ struct JournalMark {
 
 struct FoundMark {
   std::optional<JournalMark> mark;  // of the mark and its copy, the one that says more
-  bool has_traces = false;          // of a mark that is not whole
-  bool is_lost = false;             // both are not whole, which no crash does
+  bool has_traces = false;          // there are parts of an incomplete mark
+  bool is_lost = false;             // neither is complete, which a crash cannot cause
 };
 
 class HeaderPages {
  public:
   explicit HeaderPages(ContainerStorage& storage) : storage_(storage) {}
 
-  // That of the higher generation whose checksum is right. ENODATA: neither page has the magic
-  // number; EBADMSG: none is whole; EINVAL: a newer format.
+  // The valid header with the higher generation. ENODATA: neither page has the magic number;
+  // EBADMSG: neither is valid; EINVAL: a newer format.
   Result<JournalHeader> read() const;
   // Writes the whole page of its generation: the header, with a mark if there is one.
   Status write(const JournalHeader& header, const std::optional<JournalMark>& mark);
 
-  // Whether a page is there now that names a later journal. It is read past what this process keeps
-  // of it: where a reader does not keep a writer from going on, it may have the page of before.
+  // Whether a page names a later journal now. Reads the pages from the file, not from this
+  // process's copy, which may be older where readers do not block writers.
   Result<bool> is_later_there(const JournalHeader& header) const;
 
-  Result<FoundMark> read_mark(const JournalHeader& header) const;  // of the page of this header
-  // REQUIRES: what it says is durable.
+  Result<FoundMark> read_mark(const JournalHeader& header) const;  // in the page of this header
+  // REQUIRES: the records that it counts are durable.
   Status write_mark(const JournalHeader& header, const JournalMark& mark);
 
-  // What is wrong with the page that does not count, or with the mark of the one that does; empty:
-  // nothing but what a writer may have left that ended while it wrote there.
+  // Describes damage of the spare page, or of the mark of the one in use; empty: there is none, or
+  // only what a writer may have left that ended while it wrote there.
   Result<std::string> find_damage(const JournalHeader& header) const;
-  // Writes the page that does not count anew if it is not what it should be.
+  // Writes the spare page again if it is damaged.
   Status mend(const JournalHeader& header);
 
  private:

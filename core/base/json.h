@@ -1,9 +1,9 @@
-// Json: a value of JSON or CBOR: read, looked into, made and written. Any thread, a value by one at
-// a time while it changes; not on the fault path.
+// Json: a value of JSON or CBOR, to parse, inspect, build and write. Any thread, but one at a time
+// while a value changes; not on the fault path.
 //
-// What is read may be forged: it is an error, or a value of another type than was expected, and
-// looking for what is not there gives null. nlohmann's library, which reads and writes, is known to
-// json.cc alone: each source that includes it takes seconds longer to compile.
+// Input may be forged: it is then an error, or a value of another type than was expected; looking
+// for something that is not there gives null. Only json.cc includes nlohmann's library, which
+// parses and writes: each source that includes it takes seconds longer to compile.
 #pragma once
 
 #include <compare>
@@ -64,16 +64,17 @@ class Json {
   static Json object();
   static Json binary(Bytes bytes);
 
-  // Arrays and objects within each other, at most. All who read such a value may call themselves.
+  // How deep arrays and objects may be nested in input, so that code that walks through a value may
+  // recurse.
   static constexpr size_t kDepthMax = 64;
-  // Errors: EINVAL, with the byte from which on it is none. Of members of the same name the last
-  // counts; a whole number of more than 64 bits is read as a double. `is_cut`: whether the text, as
-  // far as it goes, is the beginning of one.
+  // Errors: EINVAL, with the offset of the first wrong byte. Of members of the same name the last
+  // counts; a whole number of more than 64 bits is read as a double. *is_cut: whether the text is the
+  // beginning of a value that is cut short.
   static Result<Json> parse(std::string_view text, bool* is_cut = nullptr);
-  static Json parse_or_null(std::string_view text);  // for those who look for an object next
-  // Of strings in pieces there are none: EINVAL.
+  static Json parse_or_null(std::string_view text);  // null after an error
+  // As parse(). Strings of indefinite length (in pieces) are refused: EINVAL.
   static Result<Json> from_cbor(const uint8_t* bytes, size_t size_bytes);
-  // Never fails: what is no UTF-8 is replaced, a number that is none is null, and bytes are an
+  // Never fails: invalid UTF-8 is replaced, NaN and infinities become null, and bytes become an
   // object with their numbers.
   std::string dump(JsonStyle style = {}) const;
   Bytes to_cbor() const;
@@ -84,19 +85,20 @@ class Json {
   bool is_object() const { return std::holds_alternative<Object>(any_); }
   const Any& any() const { return any_; }
 
-  // As a T, without loss; nothing if it is of another type. Of numbers: whole ones that fit into T;
-  // any as a double. std::vector<T>: an array whose items are all T.
+  // The value as a T, if it is one, without loss; else nothing. A whole number is any integer type
+  // that it fits into, and every number is a double. std::vector<T>: an array whose items are all
+  // T.
   template <typename T>
   std::optional<T> as() const;
 
-  // Arrays; of all else there are none.
+  // The items of an array; of any other value there are none.
   const Array& items() const;
   Array::const_iterator begin() const { return items().begin(); }
   Array::const_iterator end() const { return items().end(); }
   const Json& operator[](size_t index) const&;  // null: it has fewer
   void push_back(Json item);                    // REQUIRES: an array, or null, which becomes one
 
-  // Objects; of all else there are no members.
+  // The members of an object; any other value has none.
   const Object& members() const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const Json* find(std::string_view name) const;         // nullptr: there is none
@@ -116,9 +118,9 @@ class Json {
   size_t size() const;  // items or members
   bool empty() const { return size() == 0; }
 
-  // Numbers by value, whole or not; objects whatever the order of their members.
+  // Numbers are compared by value, whole or not; objects without regard to the order of members.
   friend bool operator==(const Json& a, const Json& b);
-  // Of two numbers; nothing else has an order.
+  // Compares two numbers; all other pairs are unordered.
   friend std::partial_ordering operator<=>(const Json& a, const Json& b);
   friend std::ostream& operator<<(std::ostream& out, const Json& json);
 

@@ -1,4 +1,4 @@
-// JsonFields: what an object says, each member of the type that it must have. The first that is
+// JsonFields: reads members of a JSON object, each as the type that it must have. The first that is
 // missing, or of another type, is the error. One thread.
 #pragma once
 
@@ -10,7 +10,8 @@ namespace outcore::base {
 
 class JsonFields {
  public:
-  explicit JsonFields(const Json& object);  // which outlives it; an error if it is none
+  // `object` must outlive this. error() says so if it is not an object.
+  explicit JsonFields(const Json& object);
 
   // EINVAL, with the name, what is there and what must be: for the line behind "FILE: ".
   const Error& error() const { return error_; }

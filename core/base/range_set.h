@@ -1,7 +1,7 @@
-// RangeSet: a set of numbers as ranges, joined where they touch, found by place and by length: what
-// tiles of a heap, bytes of an array's stretch or addresses are free. It is ordinary memory, and
-// never touches what it counts. One thread at a time. Functions that change it may throw
-// std::bad_alloc; add() and a remove() of one whole range have then changed nothing.
+// RangeSet: a set of numbers, kept as ranges that are joined where they touch; can be searched by
+// position and by length. Used for free tiles, bytes and addresses. Its own tables are in ordinary
+// memory. One thread at a time. Functions that change it may throw std::bad_alloc; add(), and
+// remove() of one whole range, have then changed nothing.
 #pragma once
 
 #include <cstdint>
@@ -26,19 +26,19 @@ class RangeSet {
 
   // REQUIRES: none of the numbers is in the set.
   void add(uint64_t first, uint64_t count);
-  // Takes out what is in the set of those.
+  // Removes those of the numbers that are in the set.
   void remove(uint64_t first, uint64_t count);
-  // Takes out `count` numbers that begin at a multiple of `alignment`: the first of them. They are
-  // of the shortest range that has them, of such ranges of the lowest. nullopt: there is none.
-  // REQUIRES: `alignment` is a power of two.
+  // Removes `count` numbers, the first a multiple of `alignment`, from the shortest range that has
+  // them (the lowest of equals), and returns the first. nullopt: no range has them. REQUIRES:
+  // `alignment` is a power of two.
   std::optional<uint64_t> take(uint64_t count, uint64_t alignment);
-  // Takes out these very numbers. False: not all are in the set, and then nothing has changed.
+  // Removes exactly these numbers. False: not all are in the set, and nothing has changed.
   bool take_at(uint64_t first, uint64_t count);
 
-  // The shortest range that is long enough, of those the lowest.
+  // The shortest range that is long enough; the lowest of equals.
   std::optional<Range> find(uint64_t count) const;
   std::optional<Range> last() const;
-  // The first range that has numbers in [first, first + count), cut to it; all of them.
+  // The first range with numbers in [first, first + count), cut to that; all such ranges.
   std::optional<Range> first_in(uint64_t first, uint64_t count) const;
   std::vector<Range> all_in(uint64_t first, uint64_t count) const;
 

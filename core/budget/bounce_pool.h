@@ -35,7 +35,7 @@ class BouncePool {
   ~BouncePool();
   BouncePool(const BouncePool&) = delete;
   BouncePool& operator=(const BouncePool&) = delete;
-  // With so many more bytes, for the owner's own transfers: own().
+  // `own_bytes` are allocated in addition, for the owner's own transfers: own().
   Status allocate(const Shape& shape, uint64_t own_bytes = 0);
 
   // A free buffer of at least size_bytes, or an empty span. The span is as large as the buffer. For
@@ -44,7 +44,7 @@ class BouncePool {
   // The same, but waits until one is free.
   std::span<std::byte> acquire(uint64_t size_bytes);
   void release(std::span<std::byte> buffer);
-  // A guess: another thread may take it meanwhile.
+  // Whether a chunk is free; may be out of date when it returns.
   bool has_chunk() const {
     return static_cast<uint32_t>(stack_[1].head.load(std::memory_order_relaxed)) != kEmpty;
   }
@@ -67,7 +67,8 @@ class BouncePool {
   };
   static uint32_t pop(Stack& stack);
   static void push(Stack& stack, uint32_t i);
-  // The last: they gain nothing by huge pages, of which the chunks begin with one.
+  // The small buffers lie last: the chunks are to begin on a huge page, by which these gain
+  // nothing.
   std::byte* smalls() const { return own().data() + own_bytes_; }
 
   Shape shape_;

@@ -1,5 +1,5 @@
-// ProgramAction: what a program wants done with a signal whose handler is ours. Our handler reads
-// it, and calls the program's where the signal is none of ours.
+// ProgramAction: the program's own sigaction for a signal that Outcore handles. Outcore's handler
+// reads it, and calls the program's handler if the signal is not Outcore's.
 #pragma once
 
 #include <signal.h>
@@ -15,11 +15,12 @@ class ProgramAction {
   struct sigaction get() const;
   // One caller at a time, and with it no more than kActions - 1 calls while a get() is under way.
   void set(const struct sigaction& action);
-  // A function, and neither the default nor to be ignored.
+  // Whether the action is a function, and neither SIG_DFL nor SIG_IGN.
   static bool is_handler(const struct sigaction& action);
   // Calls the program's handler with the mask that it would have without us, except that faults and
   // trapped system calls (SIGBUS, SIGSEGV, SIGSYS) are never blocked: it may touch memory of ours.
-  // `context`: of our handler. False: it has none, and nothing was done. Async-signal-safe.
+  // `context`: of our handler. False: the program has no handler, and nothing was done.
+  // Async-signal-safe.
   bool call(int signal, siginfo_t* info, void* context);
 
  private:

@@ -1,7 +1,7 @@
 // CallWait: how long a call of the program waits for a page that it did not find in memory. It is
-// counted where faults' waits are (metrics call_waits and call_wait_ns). Any thread; not within
-// faults, which count theirs. The clock is read for what is missing alone: nothing where all is
-// there.
+// counted by the metrics call_waits and call_wait_ns. Any thread; not within faults, whose waits
+// are counted elsewhere. The clock is read only if a page is missing, so a call that finds all
+// pages costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class CallWait {
   CallWait(const CallWait&) = delete;
   CallWait& operator=(const CallWait&) = delete;
 
-  // The page is missing. Once or more often.
+  // A page is missing: the wait begins. Further calls change nothing.
   void begin();
 
-  // Of a thread that waits for another one, which counts it: see outcore::UncountedWaits.
+  // For a thread that waits for another one, which counts the wait: see outcore::UncountedWaits.
   static void leave_out_this_thread(bool is_left_out);
 
  private:

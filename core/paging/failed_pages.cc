@@ -14,8 +14,9 @@ using region::View;
 
 namespace {
 
-// The kernel does not make the touch fail. Whoever touched comes again, and again, and keeps an
-// event thread busy; there is nothing true to show him. If it does not pass the program ends.
+// The kernel does not make the touch fail. The thread faults again and again and keeps an event
+// thread busy, and there are no correct bytes to map. If that goes on for a second the program
+// ends.
 void give_up_poisoning(PageCache& cache, uint64_t page, const std::byte* address, int error) {
   constexpr uint64_t kNsMax = 1'000'000'000, kLongAgoNs = 10 * kNsMax;
   os::yield();

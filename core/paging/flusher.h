@@ -1,7 +1,7 @@
-// Flusher: dirty bytes of resident pages go to the store while the program goes on; and what a call
-// says of those that could not be stored.
+// Flusher: writes dirty bytes of resident pages to the store while the program runs, and reports
+// what could not be stored.
 //
-// Calls of the program, with signals blocked. Pages are the cache's.
+// Called by calls of the program, with signals blocked. Page numbers are the cache's.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ class Flusher {
  public:
   explicit Flusher(Pager& pager) : pager_(pager) {}
 
-  // Errors: of this flush, or of an earlier write-back that nobody was told of.
+  // Errors: those of this flush, or of an earlier write-back that were not returned by a call yet.
   Status flush(PageCache& cache, uint64_t first, uint64_t end, OnTimeout on_timeout);
-  // The same for somebody who is not the program: errors of earlier write-backs stay for it.
+  // As flush(), for callers other than the program: errors of earlier write-backs are left for the
+  // program's next flush.
   Status flush_aside(PageCache& cache, uint64_t first, uint64_t end);
-  // The same for these pages; adds to *stored_bytes. Errors of earlier write-backs stay for the
-  // next flush: what could not be written is dirty still.
+  // As flush_aside(), for these pages; adds to *stored_bytes. Pages that could not be written stay
+  // dirty.
   Status flush_listed(PageCache& cache, std::span<const uint64_t> pages, uint64_t* stored_bytes);
 
  private:

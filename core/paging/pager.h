@@ -65,11 +65,11 @@ struct Pager {
   Pager& operator=(const Pager&) = delete;
   ~Pager();  // REQUIRES: no cache is left
 
-  // Whether the budget has room for keepers, and for regions of such pages. EINVAL: with the least
-  // that would do.
+  // Checks that the budget is large enough for the keepers and for pages of this size. EINVAL: too
+  // small; the message names the smallest that is sufficient.
   static Status check_budget(const PagerOptions& options, uint64_t page_bytes);
-  // Tables, buffers and policies, within the budget. Once, before anything else. Errors: EINVAL
-  // (the policy; a budget that is too small, with the least that would do), ENOMEM.
+  // Makes tables, buffers and policies, within the budget. Called once, before anything else.
+  // Errors: EINVAL (the policy; a budget that is too small: as check_budget()), ENOMEM.
   Status allocate();
 
   PageCache* cache_of(uint32_t id) const { return caches[id].load(std::memory_order_acquire); }

@@ -1,39 +1,40 @@
 // FetchTuner: chooses how many pages come in with a miss: a cluster of 1 to 128 pages, aligned
-// around the page, or ahead of it, beginning with it. Who touches an extent here and there gains by
-// the first, who reads pieces that lie anywhere from their beginning by the second. It learns by
-// place in the data (an extent of 2 MiB) and by place in the code (the fault site). Any thread; the
-// fault path: no allocation, no lock.
+// around the page, or ahead of it, beginning with it. A program that touches an extent here and
+// there gains by clusters around; one that reads pieces from their beginning, wherever they lie,
+// gains by clusters ahead. It learns by place in the data (an extent of 2 MiB) and by place in the
+// code (the fault site). Any thread; the fault path: no allocation, no lock.
 //
-// A pager sees no hits, so nobody can see whether a page that was brought in along was ever used.
-// What can be seen is a miss. So some pages that could have come along are left out, at random, and
-// watched: how many of them are missed later is how many of those that did come along are used, and
-// without bias. Such pages are
+// A pager cannot see hits, and so not whether a page that came in with a cluster was ever used. It
+// can see misses. So some pages that could have come in are left out, at random, and watched: the
+// share of them that is missed later estimates, without bias, the share of the others that is used.
+// Watched pages are
 // - one page of most clusters, somewhere in it; and
-// - a page just outside of the cluster, which costs nothing: it would not have come in anyway. So a
-//   cluster that is too small is seen as well as one that is too large. If its own cluster comes in
-//   first, it stays out of that. It is a page of a ring around the miss, or ahead of it.
-// What lies ahead of the miss is evidence for clusters ahead. For clusters around it only pages are
-// that were chosen from all of a ring around it. Such a page counts as used if it is missed before
-// half as many pages have come in as memory has. If another cluster brings it in before that, its
-// watch counts for the part that it lasted: if it did not count at all, those that are used would
-// remain, and every place would look well used.
+// - a page just outside of the cluster, which costs nothing: it would not have come in anyway. So
+//   it
+//   shows when a cluster is too small, as the first kind shows when one is too large. If another
+//   cluster would bring it in, it is left out of that one, too. It is a page of a ring around the
+// miss, or ahead of it. Watched pages ahead of a miss are evidence for clusters ahead; only pages
+// that were drawn from a whole ring are evidence for clusters around. Such a page counts as used if
+// it is missed before half as many pages have come in as memory has. If a cluster brings it in
+// before that, its watch counts for the part of the time that it lasted. (If such watches were
+// dropped, mostly used pages would be counted, and every place would look well used.)
 //
 // Evidence is kept for the extent and site together, for the site, and for the whole cache. What is
-// known in one place is the prior of the next (so a new extent begins as others did that the same
-// code touched). A ring (use_evidence.h) is brought in as long as
+// known on one level is the prior of the one before (so a new extent begins as others did that the
+// same code touched). A ring (use_evidence.h) is brought in as long as
 //
 //     pages used × time of a miss  >  pages × (time of a page + what it pushes out)
 //
 // with both times measured (FetchCost), and what is pushed out as well (EvictionWorth): where
-// touches are even over more than memory, any page that comes along is used as often as the one
-// that leaves for it, and nothing is gained.
+// touches are spread evenly over more data than memory, a page that is brought in with others is
+// used as often as the one that leaves for it, and nothing is gained.
 //
-// While there is room this does not hold yet: a page that pushes out nothing costs its bandwidth
-// alone, and what a program reads first is usually read all over. Then a cluster may cost twice the
-// time of the miss it comes with (more as misses go on; much more if the rest of the store fits):
-// whoever needs one page waits at most three times as
-// long, and whoever needs all of them a small part. That is the bound of renting until one has paid
-// the price of buying (Karlin et al., "Competitive snoopy caching", Algorithmica 1988).
+// While there is room this does not apply: a page that pushes out nothing costs only its bandwidth,
+// and what a program reads first it usually reads completely. Then a cluster may cost twice the
+// time of the miss it comes with (more as misses go on; much more if the rest of the store fits): a
+// program that needs one page waits at most three times as long, and one that needs all of them a
+// small part of the time. That is the bound of renting until one has paid the price of buying
+// (Karlin et al., "Competitive snoopy caching", Algorithmica 1988).
 #pragma once
 
 #include <array>
@@ -51,14 +52,14 @@
 
 namespace outcore::prefetch {
 
-// FetchCounts: what was chosen for one cache, and how right that was.
+// FetchCounts: which clusters were chosen for one cache, and how many left-out pages were used.
 struct FetchCounts {
   // How many clusters of 2^k pages were chosen.
   std::array<std::atomic<uint64_t>, UseEvidence::kRings> clusters{};
   // Of the pages left out of clusters: how many, and how many were asked for.
   std::atomic<uint64_t> left_out{0}, left_out_used{0};
   FetchMetrics metrics() const;
-  void clear();  // REQUIRES: nobody counts meanwhile
+  void clear();  // REQUIRES: no other thread counts meanwhile
 };
 
 // FetchEvidence: how often pages around misses are used, and pages ahead of them.
@@ -67,13 +68,13 @@ struct FetchEvidence {
   void clear() { around.clear(), ahead.clear(); }
 };
 
-// FetchHistory: what is known of one cache. What it counts lies where the caller says.
+// FetchHistory: what is known of one cache. The caller owns the counts.
 struct FetchHistory {
   explicit FetchHistory(FetchCounts& counted);
-  // With an id of the caller's: chance depends on it, and a test is to be the same each time.
+  // With a given id, for tests: random choices depend on it, and a test must be repeatable.
   FetchHistory(FetchCounts& counted, uint64_t own_id) : id(own_id), counts(counted) {}
 
-  const uint64_t id;  // of no other history, before or after
+  const uint64_t id;  // unique in this process, over all time
   FetchCost cost;
   FetchEvidence evidence;
   std::atomic<uint64_t> misses{0};
@@ -109,28 +110,27 @@ class FetchTuner {
 
   Status allocate();
 
-  // Whether the page comes in alone, as others of its place have done for long, without anything
-  // being decided or watched. Where there is no room for guesses, this is to be asked first.
+  // A shortcut to be asked first where there is no room for guesses: true if pages of this place
+  // have come in alone for long, so that this one does, too, without a choice or a watched page.
   bool is_decided(const Miss& miss);
   // Chooses for a miss that belongs to no stream. The caller reports afterwards what it cost
   // (FetchHistory::cost).
   Choice choose(FetchHistory& history, const Miss& miss);
-  // What is saved by a page that is brought in ahead and is there when it is read, in pages that
-  // are brought in ahead for nothing: StreamTable::Miss::gain. is_full: pages leave for those that
-  // come in.
+  // How much a useful readahead saves, as a number of useless ones that would cost as much:
+  // StreamTable::Miss::gain. is_full: pages leave for those that come in.
   double gain_ahead(const FetchCost& cost, bool is_full) const;
-  // So many pages leave, of which so many are written back first.
+  // `pages` pages leave, of which `written` are written back first.
   void note_leaving(uint32_t pages, uint32_t written) { evictions_.note_leaving(pages, written); }
-  // Pages have come in, by a miss or ahead of it: the clock.
+  // Pages have come in, by a miss or ahead of it. This is the clock by which watches end.
   void note_brought_in(uint32_t pages) { watched_.note_brought_in(pages); }
-  // What choose() would choose. It notes nothing.
+  // The level that choose() would choose; changes nothing.
   uint32_t level_of(FetchHistory& history, const Miss& miss);
-  // Any other miss of a page, which may be one that is watched.
+  // To be called for any other miss of a page, which may be a watched one.
   void note_miss(FetchHistory& history, uint64_t page, uint64_t room_pages);
-  // A page has come in unasked that may be watched.
+  // A page that may be watched has come in without a miss.
   void note_unasked(FetchHistory& history, uint64_t page, uint64_t room_pages);
 
-  // Whether it is to be seen if somebody asks for the page; and whether that could still count.
+  // Whether the page is watched; and whether the watch would still count if it were missed now.
   bool is_watched(uint64_t cache_id, uint64_t page) const { return watched_.has(cache_id, page); }
   bool is_wanted(uint64_t cache_id, uint64_t page, uint64_t room_pages) const {
     return is_watched(cache_id, page) && !is_over(watched_.note_of(cache_id, page), room_pages);

@@ -25,7 +25,7 @@ struct ResolvedOptions {
 
   uint64_t budget_bytes = 0;      // with adapts_budget: what it begins with
   bool adapts_budget = false;     // budget = auto
-  bool has_sized_budget = false;  // of a size that somebody named, and no share of the memory
+  bool has_sized_budget = false;  // the budget was given in bytes, not in percent or by default
   uint64_t budget_min_bytes = 0, budget_max_bytes = kNoBound;  // with adapts_budget alone
   std::string policy;
   uint64_t page_bytes = 0;

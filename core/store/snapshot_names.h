@@ -1,6 +1,6 @@
 // SnapshotNames: the names of snapshots and copies in the system that keeps them; and the note on a
-// store that is being rolled back, whose contents are a mixture meanwhile. Any thread; not on the
-// fault path.
+// store that is being rolled back, whose contents are a mixture of two states meanwhile. Any
+// thread; not on the fault path.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ std::string plain_name(const std::string& name);
 
 inline constexpr const char* kRollingBackNote = "rolling_back";
 
-// The checkpoint to which the store is being rolled back, or was when that was interrupted; empty:
+// *to: the checkpoint of a rollback that is under way or was interrupted; unchanged if there is
 // none. 0 or -errno.
 int find_roll_back(Store& store, std::string* to);
 

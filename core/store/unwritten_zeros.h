@@ -1,5 +1,5 @@
-// UnwrittenZeros: stores over space whose bytes count only where a WrittenMap says that they were
-// written: what was not reads zero, without I/O. The fault path.
+// UnwrittenZeros: helpers for stores whose space is undefined until it is written: a WrittenMap
+// says where it was; the rest reads as zeros, without I/O. The fault path.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace outcore::store {
 
-// Reads by read(offset, bytes) what was written, and the rest as zeros. 0, or what read() says.
+// Reads what was written by read(offset, bytes), and the rest as zeros. 0, or the error of read().
 template <typename Read>
 int read_written(const WrittenMap& written, uint64_t offset, std::span<std::byte> into,
                  const Read& read) {
@@ -33,8 +33,8 @@ int read_written(const WrittenMap& written, uint64_t offset, std::span<std::byte
   return 0;
 }
 
-// Requests of which is_plain(request) says so travel together, as transfer(requests); the others
-// are answered one by one, by answer(request), whose value becomes their result.
+// Passes neighbouring requests for which is_plain(request) is true together to transfer(requests).
+// The others are answered one by one: the value of answer(request) becomes their result.
 template <typename IsPlain, typename Transfer, typename Answer>
 void transfer_plain(std::span<StoreRequest> batch, const IsPlain& is_plain,
                     const Transfer& transfer, const Answer& answer) {

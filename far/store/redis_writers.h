@@ -1,5 +1,5 @@
-// RedisWriters: several processes that write one store on Redis or Valkey servers, as the registry
-// needs it.
+// RedisWriters: opens a store on Redis or Valkey servers for several processes that write it;
+// registered as StoreKind::open_shared.
 #pragma once
 
 #include <memory>

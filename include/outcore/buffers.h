@@ -23,13 +23,13 @@ struct BufferFacts {
   uint64_t used_bytes = 0;      // what is in memory, and what members have for themselves
   uint64_t used_bytes_max = 0;  // the most that members have seen of it
   uint64_t resident_bytes = 0;  // pages of files
-  uint64_t written_bytes = 0;   // of those, written and not yet stored: nearly so many
-  uint64_t coming_bytes = 0;    // what members may be bringing in; against the limit it counts, too
+  uint64_t written_bytes = 0;   // how much of those is written and not yet stored, approximately
+  uint64_t coming_bytes = 0;    // what members may be bringing in; also counts against the limit
   pid_t keeping = 0;            // the member that chooses what leaves; 0: not seen from here
   std::vector<pid_t> members;   // 0: in another PID namespace
   std::vector<pid_t> holders;   // those of them that hold it for others (HeldBuffer)
   uint32_t files = 0;
-  uint64_t filled_pages = 0, evicted_pages = 0;  // by the members of now; pages of 4 KiB
+  uint64_t filled_pages = 0, evicted_pages = 0;  // by the present members; pages of 4 KiB
   uint32_t takeovers = 0;  // how often another member began to keep, the first included
 };
 
@@ -37,9 +37,9 @@ struct BufferFacts {
 // Errors: those of the folder in which they are found; EPERM (others could get into it).
 Result<std::vector<BufferFacts>> list_buffers();
 
-// From now on the limit is another one: what is too much leaves at once, as far as it is not pinned
-// or kept by a member for itself. Errors: ENOENT (nobody is in a buffer of this name), EINVAL (the
-// name; less than 4 MiB).
+// Changes the limit. Pages above a smaller limit are evicted at once, except for pinned ones and
+// for memory that members have for themselves. Errors: ENOENT (no buffer of this name has members),
+// EINVAL (the name; less than 4 MiB).
 Status resize_buffer(const std::string& name, uint64_t limit_bytes);
 
 namespace buffer {
@@ -56,15 +56,15 @@ class HeldFile {
   HeldFile& operator=(HeldFile&&) noexcept;
   ~HeldFile();
 
-  // The file is about to change: nobody finds these pages any more who has not mapped it already.
+  // From now on no further process finds these pages: the file is about to change.
   void close_to_others();
 
  private:
   std::unique_ptr<buffer::SharedFile> file_;
 };
 
-// A buffer that is there for others, and for programs to come: a membership that maps nothing. It
-// ends with the last copy.
+// Keeps a buffer alive for others, and for programs that start later: a membership that maps
+// nothing. It ends with the last copy.
 class HeldBuffer {
  public:
   // Joins the buffer of this name, or makes it with this limit if it has no member. Errors: EINVAL
@@ -73,10 +73,11 @@ class HeldBuffer {
   static Result<HeldBuffer> hold(const std::string& name, uint64_t limit_bytes);
 
   uint64_t limit_bytes() const;
-  // Of the regular file that is open as `fd`, as it is now. Nothing is read. The caller sees to it
-  // that nobody changes the file meanwhile, for example by a read lease. Errors: EINVAL (no regular
-  // file, or empty), EBUSY (it has changed just now, so that a further change could not be told:
-  // ask again; or this process has it in the buffer), ENFILE, ETIMEDOUT.
+  // Holds the regular file that is open as `fd`, in its present version. Nothing is read. The
+  // caller must make sure that nobody changes the file meanwhile, for example by a read lease.
+  // Errors: EINVAL (not a regular file, or empty), EBUSY (it has changed so recently that another
+  // change could go unnoticed: try again; or this process has it in the buffer already), ENFILE,
+  // ETIMEDOUT.
   Result<HeldFile> hold_file(int fd) const;
 
  private:
@@ -84,9 +85,9 @@ class HeldBuffer {
   std::shared_ptr<buffer::Buffer> buffer_;
 };
 
-// Asks those who hold the buffer for others to end (SIGTERM). It lives on as long as it has members
-// that work. Returns how many were asked. Errors: ENOENT (nobody is in a buffer of this name),
-// ESRCH (nobody holds it), EINVAL (the name).
+// Sends SIGTERM to the processes that hold the buffer for others. The buffer lives on as long as it
+// has other members. Returns how many processes were asked. Errors: ENOENT (no buffer of this name
+// has members), ESRCH (nobody holds it), EINVAL (the name).
 Result<size_t> end_buffer(const std::string& name);
 
 }  // namespace outcore

@@ -1,5 +1,5 @@
-// LastRecord: what a process had counted when it ended, as records of its run, for runtimes that
-// ended without writing one: by a signal, by _exit(), by becoming another program. One thread.
+// LastRecord: the last counters of a process, as records of its run, for runtimes that ended
+// without writing one: by a signal, by _exit(), by exec. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -23,14 +23,14 @@ class LastRecord {
   LastRecord(const LastRecord&) = delete;
   LastRecord& operator=(const LastRecord&) = delete;
 
-  // From time to time while it runs. What a runtime counts is lost if the process ends before it is
-  // seen. Files that are not mapped any more at the end are told as they were seen last.
+  // Reads the process's counters; call it from time to time while the process runs. What is counted
+  // after the last call is lost. Files that are unmapped by then are reported as last seen.
   void look();
   bool has_seen_files() const;
 
-  // Once the process has ended: a record of each runtime that brought in something, and is none
-  // of `recorded` (when it was started, in nanoseconds, which its own record has, too); the oldest
-  // first. `end`: how the process ended, in words that follow on "The program".
+  // Call once the process has ended. Makes a record of each runtime that brought in pages and has
+  // not written one itself, the oldest first. `recorded`: the start times, in nanoseconds, of those
+  // that have. `end`: how the process ended, in words that follow on "The program".
   std::vector<Json> make(const std::string& end, const std::set<uint64_t>& recorded) const;
 
  private:

@@ -1,4 +1,5 @@
-// Observed: how `outcore top` and `outcore stat` are told which process, and how often.
+// Observed: the arguments of `outcore top` and `outcore stat`: which process to look at, and how
+// often.
 #pragma once
 
 #include <sys/types.h>
@@ -12,11 +13,11 @@
 
 namespace outcore::cli {
 
-// "2", "1.5", "500ms", "1s", "2min". EINVAL: it is none, or not from 50 ms to 1 h.
+// "2", "1.5", "500ms", "1s", "2min". EINVAL: not a time, or not within 50 ms and 1 h.
 Result<std::chrono::milliseconds> parse_interval(const std::string& text);
 
-// The number of a process, or the base name of the program of the only one that is running. Errors:
-// EINVAL (no number of a process), ENOENT (no such name), ENOTUNIQ (several have it).
+// Finds a process by its number, or by the base name of its program if only one is running. Errors:
+// EINVAL (no such number), ENOENT (no such name), ENOTUNIQ (several have it).
 Result<pid_t> find_process(const std::string& text);
 Result<std::vector<pid_t>> find_processes(const std::vector<std::string>& texts);
 
@@ -24,9 +25,9 @@ enum class Waited : uint8_t {
   kTimePassed,
   kInterrupted,
   kProcessEnded,
-  kNoReader  // nobody will read what is written
+  kNoReader  // the reader of our output has gone
 };
-// Waits that long. `process_fd`: as pidfd_open(2) gives it; `reader_fd`: what is written to, or
+// Waits until one of these happens. `process_fd`: from pidfd_open(2); `reader_fd`: our output, or
 // -1.
 Waited wait_for(std::chrono::milliseconds time, int process_fd, int reader_fd);
 

@@ -1,9 +1,9 @@
 // Session: the regions of umap() in this process, and the one runtime that they share.
 //
 // The runtime starts with the first region and ends with the last. Any thread. No lock is held
-// while a region is mapped, called or ended, as its store may be the program's: RegionTable keeps a
-// region while it is called. Settings are outside of all this, as a store of the program may ask
-// for them at any time.
+// while a region is mapped, called or ended, because its store may be the program's: RegionTable
+// keeps a region alive while it is called. Settings have no lock of the session, because a store of
+// the program may ask for them at any time.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Session {
   // That of this process. A forked child has one of its own, without its parent's regions.
   static Session& of_process();
 
-  // The errors of these are those that outcore/umap.h tells.
+  // Errors: see outcore/umap.h.
   Result<std::byte*> map(const MapRequest& request);
   Status unmap(const std::byte* address);
   Status flush();
@@ -35,8 +35,8 @@ class Session {
 
   // The budget with which the runtime was started, or would start now. Takes no lock.
   uint64_t budget_bytes() const { return runtime_.budget_bytes(); }
-  // exit() has been called: regions of files are written back. The regions stay, as other threads
-  // may use them. What is not stored is told on stderr.
+  // Called within exit(): writes back regions of files. The regions stay, as other threads may use
+  // them. Failures are printed on stderr.
   void flush_at_exit();
 
  private:
