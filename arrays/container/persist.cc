@@ -65,10 +65,10 @@ Flush best_flush() {
 }
 
 void copy_persistently(std::byte* to, const std::byte* from, uint64_t size_bytes, Flush flush) {
-  const Cut cut = cut_at_lines(reinterpret_cast<uintptr_t>(to), size_bytes);
-  copy_part(to, from, cut.head, flush);
-  to += cut.head, from += cut.head;
-  for (const std::byte* const end = from + cut.body; from < end;
+  const LineSplit split = split_at_lines(reinterpret_cast<uintptr_t>(to), size_bytes);
+  copy_part(to, from, split.head, flush);
+  to += split.head, from += split.head;
+  for (const std::byte* const end = from + split.body; from < end;
        from += kCacheLine, to += kCacheLine) {
     const auto* const source = reinterpret_cast<const __m128i*>(from);
     auto* const line = reinterpret_cast<__m128i*>(to);
@@ -79,7 +79,7 @@ void copy_persistently(std::byte* to, const std::byte* from, uint64_t size_bytes
     _mm_stream_si128(line + 2, c);
     _mm_stream_si128(line + 3, d);
   }
-  copy_part(to, from, cut.tail, flush);
+  copy_part(to, from, split.tail, flush);
 }
 
 void drain() { _mm_sfence(); }

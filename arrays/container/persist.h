@@ -20,12 +20,12 @@ enum class Flush : uint8_t { kNone, kLineWriteBack, kLineFlushUnordered, kLineFl
 Flush best_flush();
 const char* name_of(Flush flush);  // the name of the instruction
 
-// How a copy to `to` is divided: head and tail lie in one line each, the body consists of whole
-// lines. Each may be empty.
-struct Cut {
+// How a copy to `to` is divided at cache lines: head and tail lie in one line each, the body
+// consists of whole lines. Each may be empty.
+struct LineSplit {
   uint64_t head, body, tail;
 };
-constexpr Cut cut_at_lines(uintptr_t to, uint64_t size_bytes) {
+constexpr LineSplit split_at_lines(uintptr_t to, uint64_t size_bytes) {
   const uint64_t to_line = (kCacheLine - to % kCacheLine) % kCacheLine;
   const uint64_t head = to_line < size_bytes ? to_line : size_bytes;
   const uint64_t tail = (size_bytes - head) % kCacheLine;

@@ -196,9 +196,9 @@ class Maker {
 
 namespace checkpoints {
 
-// Where changes are logged, most of the copying is done while the program still writes. What it
-// writes during the cut waits in memory.
-static Status copy_ahead(Parts& parts, uint64_t* copied) {
+// Copies, before the cut, most of what has changed in stores whose changes are logged, while the
+// program still writes. What it writes during the cut waits in memory.
+static Status pre_copy(Parts& parts, uint64_t* copied) {
   for (const Foreign& part : parts.foreign) {
     const auto is_new = part.cache->log_changes();
     if (!is_new) return is_new.status();
@@ -221,15 +221,15 @@ Result<CheckpointReport> make(const std::string& name, Parts& parts,
   const uint64_t start_ns = os::now_ns();
   const std::string attempted = "checkpoint '" + name + "'";
   Maker maker(name, options, parts);
-  uint64_t ahead = 0;
-  if (Status s = copy_ahead(parts, &ahead); !s)
+  uint64_t pre_copied = 0;
+  if (Status s = pre_copy(parts, &pre_copied); !s)
     return Error{s.code(), attempted + ": " + s.message()};
   const auto cut = parts.runtime->engine->cut(parts.caches, maker.calls());
   if (!cut) return Error{cut.code(), attempted + ": " + cut.message()};
   if (const Status& s = maker.failure(); !s.ok())
     return Error{s.code(), attempted + ": it is made, but " + s.message()};
   CheckpointReport report = maker.report();
-  report.copied_bytes += ahead;
+  report.copied_bytes += pre_copied;
   report.pause_ns = cut->pause_ns;
   report.precopied_bytes = cut->precopied_bytes;
   report.frozen_bytes = cut->frozen_bytes;

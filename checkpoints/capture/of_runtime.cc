@@ -58,7 +58,7 @@ class OfRuntime {
     if (runtime == nullptr) return CheckpointReport{};
     if (pool_uri_ != "none")
       if (Status s = open_own_target(); !s) return s.error();
-    std::vector<Ahead> all;
+    std::vector<PreCopy> all;
     {
       const std::lock_guard<std::mutex> guard(runtime->mapping);
       const Parts parts = gather(*runtime);
@@ -68,7 +68,7 @@ class OfRuntime {
       all = list(*runtime, parts);
     }
     const std::lock_guard<std::mutex> making((*target)->making());
-    if (Status s = go_ahead(*runtime, all, **target); !s) return s.error();
+    if (Status s = pre_copy(*runtime, all, **target); !s) return s.error();
     // It must not wait for another cut while it holds the mapping lock: that cut may need the lock.
     for (int tries = 1;; ++tries) {
       const auto made = cut(*runtime, **target, name);
@@ -193,15 +193,16 @@ class OfRuntime {
     left_out_ += (left_out_.empty() ? "" : "; ") + store.uri() + " (" + why + ")";
   }
 
-  struct Ahead {
+  // A page cache whose dirty pages are written, or copied into the pool, before the cut.
+  struct PreCopy {
     std::string key;
     PageCache* cache = nullptr;
     std::string copy;  // the object's name; empty: the store belongs to the pool
   };
 
   // REQUIRES: the mapping lock is held.
-  static std::vector<Ahead> list(const Runtime::Impl& runtime, const Parts& parts) {
-    std::vector<Ahead> all;
+  static std::vector<PreCopy> list(const Runtime::Impl& runtime, const Parts& parts) {
+    std::vector<PreCopy> all;
     for (const auto& [key, cache] : runtime.caches) {
       if (std::find(parts.caches.begin(), parts.caches.end(), cache.get()) == parts.caches.end())
         continue;
@@ -214,9 +215,9 @@ class OfRuntime {
 
   // Writes most of the dirty pages to the stores, and copies most of what has changed there into
   // the pool, while the program goes on and may map and unmap.
-  static Status go_ahead(Runtime::Impl& runtime, const std::vector<Ahead>& all,
+  static Status pre_copy(Runtime::Impl& runtime, const std::vector<PreCopy>& all,
                          CheckpointTarget& target) {
-    for (const Ahead& one : all) {
+    for (const PreCopy& one : all) {
       if (Status s = flush_in_slices(runtime, one); !s) return s;
       if (one.copy.empty()) continue;
       if (Status s = copy_in_slices(runtime, one, target); !s) return s;
@@ -225,7 +226,7 @@ class OfRuntime {
   }
 
   // Locks the mapping lock, if the cache still exists; otherwise returns no lock.
-  static std::unique_lock<std::mutex> slice(Runtime::Impl& runtime, const Ahead& one) {
+  static std::unique_lock<std::mutex> slice(Runtime::Impl& runtime, const PreCopy& one) {
     std::this_thread::sleep_for(kBetween);  // so that whoever waits for the lock gets it
     std::unique_lock<std::mutex> guard(runtime.mapping);
     const auto found = runtime.caches.find(one.key);
@@ -233,7 +234,7 @@ class OfRuntime {
     return guard;
   }
 
-  static Status flush_in_slices(Runtime::Impl& runtime, const Ahead& one) {
+  static Status flush_in_slices(Runtime::Impl& runtime, const PreCopy& one) {
     const os::SignalBlock block;
     Status s;
     for (uint64_t page = 0, end = 1; page < end && s.ok();) {
@@ -250,7 +251,8 @@ class OfRuntime {
 
   // Copies as much as has changed now, and no more: if a store is written faster than it is copied,
   // the cut copies the rest.
-  static Status copy_in_slices(Runtime::Impl& runtime, const Ahead& one, CheckpointTarget& target) {
+  static Status copy_in_slices(Runtime::Impl& runtime, const PreCopy& one,
+                               CheckpointTarget& target) {
     for (uint64_t copied = 0;;) {
       const auto guard = slice(runtime, one);
       if (!guard.owns_lock()) return {};

@@ -25,7 +25,7 @@
 #include "checkpoints/pool/disk.h"
 #include "checkpoints/pool/io_failure.h"
 #include "checkpoints/pool/journal.h"
-#include "checkpoints/pool/pins.h"
+#include "checkpoints/pool/read_commits.h"
 #include "checkpoints/pool/snapshot.h"
 #include "checkpoints/pool/state.h"
 #include "core/os/epoch_gate.h"
@@ -212,7 +212,7 @@ class Pool {
   IoFailure last_failure_;
   uint32_t chunk_bytes_ = 0;
   uint64_t delta_bytes_min_ = 0;
-  std::shared_ptr<Pins> pins_ = std::make_shared<Pins>();
+  std::shared_ptr<ReadCommits> read_commits_ = std::make_shared<ReadCommits>();
 
   os::EpochGate gate_;                 // passed by writers that enter chunks into maps
   std::atomic<uint32_t> interval_{1};  // the number of the next commit; changes behind the gate

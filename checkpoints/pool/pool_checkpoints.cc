@@ -48,11 +48,11 @@ Status Pool::remove(const std::vector<std::string>& names) {
     if (found == checkpoints_.end()) return unclaim_all(), no_such(attempted);
     const uint32_t number = found->number;
     if (std::count(numbers.begin(), numbers.end(), number) > 0) continue;
-    const bool is_pinned = pins_->has(number);
-    if (is_pinned || !disk_->claim(number)) {
+    const bool is_read_here = read_commits_->has(number);
+    if (is_read_here || !disk_->claim(number)) {
       unclaim_all();
       return Error{EBUSY, attempted + ": " +
-                              (is_pinned ? "this process" : disk_->who_holds(number)) +
+                              (is_read_here ? "this process" : disk_->who_holds(number)) +
                               " reads it: end that first"};
     }
     numbers.push_back(number);
@@ -194,9 +194,9 @@ Result<std::shared_ptr<Snapshot>> Pool::open_at(const std::string& name) {
     if (!name.empty() && found == checkpoints_.end())
       return no_such("open the checkpoint '" + name + "' of " + folder_);
     if (!name.empty()) commit = found->number;
-    pins_->add(commit);
+    read_commits_->add(commit);
   }
-  return Snapshot::open_pinned(disk_, commit, pins_);
+  return Snapshot::open_counted(disk_, commit, read_commits_);
 }
 
 bool Pool::has_checkpoint(const std::string& name) const {

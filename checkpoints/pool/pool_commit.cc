@@ -232,7 +232,7 @@ int Pool::write_commit(Cut& cut) {
 
 // The numbers of the commits whose blocks are kept, ascending.
 std::vector<uint32_t> Pool::holds() const {
-  std::vector<uint32_t> all = pins_->all();
+  std::vector<uint32_t> all = read_commits_->all();
   all.insert(all.end(), lingering_.begin(), lingering_.end());
   all.push_back(last_commit_);
   for (const Checkpoint& checkpoint : checkpoints_) all.push_back(checkpoint.number);
@@ -256,7 +256,7 @@ void Pool::settle(Cut& cut) {
   try {
     gone.reserve(lingering_.size());
     for (const uint32_t commit : lingering_)
-      if (!pins_->has(commit) && disk_->claim(commit)) gone.push_back(commit);
+      if (!read_commits_->has(commit) && disk_->claim(commit)) gone.push_back(commit);
     std::erase_if(lingering_,
                   [&](uint32_t c) { return std::count(gone.begin(), gone.end(), c) > 0; });
     const std::vector<uint32_t> held = holds();

@@ -38,7 +38,7 @@ Result<Newest> look_up(Disk& disk, const std::string& at) {
     // Behind damage it is unknown what the last commit is; a checkpoint can still be found.
     if (!loaded->damage && at.empty())
       return Error{EIO, attempted(disk, at) + ": " + newest.remark +
-                            ": `outcore checkpoint verify` tells what can still be read; or "
+                            ": `outcore checkpoint verify` shows what can still be read; or "
                             "restore a copy"};
     if (!loaded->has_base) continue;
     newest.commit = loaded->state.commit;
@@ -102,11 +102,11 @@ Result<std::shared_ptr<Snapshot>> Snapshot::open(std::shared_ptr<Disk> disk,
   return last;
 }
 
-Result<std::shared_ptr<Snapshot>> Snapshot::open_pinned(std::shared_ptr<Disk> disk, uint32_t commit,
-                                                        std::shared_ptr<Pins> pins) {
-  OC_CHECK(pins != nullptr && pins->has(commit));
+Result<std::shared_ptr<Snapshot>> Snapshot::open_counted(
+    std::shared_ptr<Disk> disk, uint32_t commit, std::shared_ptr<ReadCommits> read_commits) {
+  OC_CHECK(read_commits != nullptr && read_commits->has(commit));
   std::shared_ptr<Snapshot> snapshot(new Snapshot(disk));
-  snapshot->pins_ = std::move(pins);
+  snapshot->read_commits_ = std::move(read_commits);
   snapshot->held_ = commit;
   if (Status s = snapshot->load(commit); !s) return s.error();
   return snapshot;
@@ -146,8 +146,8 @@ Status Snapshot::open_data() {
 }
 
 Snapshot::~Snapshot() {
-  OC_ASSERT(pins_ == nullptr || !is_holding_);
-  if (pins_ != nullptr) pins_->remove(held_);
+  OC_ASSERT(read_commits_ == nullptr || !is_holding_);
+  if (read_commits_ != nullptr) read_commits_->remove(held_);
   if (is_holding_) disk_->unhold(held_);
 }
 

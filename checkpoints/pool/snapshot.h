@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checkpoints/pool/chunk_reader.h"
-#include "checkpoints/pool/pins.h"
+#include "checkpoints/pool/read_commits.h"
 #include "checkpoints/pool/state.h"
 
 namespace outcore::versioned {
@@ -18,10 +18,10 @@ class Snapshot {
   // another process. Errors: ENOENT (no such checkpoint), EBUSY (it is just being removed), EIO
   // (damage).
   static Result<std::shared_ptr<Snapshot>> open(std::shared_ptr<Disk> disk, const std::string& at);
-  // The same in the process of the writer, which has pinned the commit: the snapshot takes over its
-  // pin.
-  static Result<std::shared_ptr<Snapshot>> open_pinned(std::shared_ptr<Disk> disk, uint32_t commit,
-                                                       std::shared_ptr<Pins> pins);
+  // The same in the process of the writer, which has added the commit to `read_commits`: the
+  // snapshot removes it when it ends.
+  static Result<std::shared_ptr<Snapshot>> open_counted(std::shared_ptr<Disk> disk, uint32_t commit,
+                                                        std::shared_ptr<ReadCommits> read_commits);
   // A commit that another process holds, as long as it does: a forked child, of its parent. Errors:
   // EBUSY (it is just being freed), ENOENT (it has been), EIO (damage).
   static Result<std::shared_ptr<Snapshot>> open_commit(std::shared_ptr<Disk> disk, uint32_t commit);
@@ -60,7 +60,7 @@ class Snapshot {
   std::unique_ptr<File> data_;
   IoFailure last_failure_;
   std::unique_ptr<ChunkReader> reader_;
-  std::shared_ptr<Pins> pins_;
+  std::shared_ptr<ReadCommits> read_commits_;
   uint32_t held_ = 0;
   bool is_holding_ = false;
   std::string remark_;

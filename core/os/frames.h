@@ -88,7 +88,7 @@ struct WrittenRun {
 };
 
 // How many more pages can be mapped, independent of the budget.
-enum class Room : uint8_t { kAmple, kLittle, kNone };
+enum class MappingHeadroom : uint8_t { kAmple, kLittle, kNone };
 
 class Frames {
  public:
@@ -103,7 +103,7 @@ class Frames {
   // written as a whole, by its write faults.
   virtual bool reports_written() const { return true; }
   // kNone: pages must be evicted before others can be filled; kLittle: some should be.
-  virtual Room room() const { return Room::kAmple; }
+  virtual MappingHeadroom mapping_headroom() const { return MappingHeadroom::kAmple; }
   // True if the first write to a clean system page is a fault (the kernel does not track writes).
   virtual bool has_write_faults() const = 0;
 

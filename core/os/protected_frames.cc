@@ -26,12 +26,12 @@ int ProtectedFrames::protect(const Piece& piece, Protection protection) {
   return 0;
 }
 
-Room ProtectedFrames::room() const {
+MappingHeadroom ProtectedFrames::mapping_headroom() const {
   const uint64_t used = MappingCount::count_of_all(), limit = MappingCount::limit();
   // Each space may use a few, because a space that has none could not make room by evicting.
   const uint64_t least = limit / 64;
-  if (used >= limit && mappings_.count() >= least) return Room::kNone;
-  return used >= limit - limit / 16 ? Room::kLittle : Room::kAmple;
+  if (used >= limit && mappings_.count() >= least) return MappingHeadroom::kNone;
+  return used >= limit - limit / 16 ? MappingHeadroom::kLittle : MappingHeadroom::kAmple;
 }
 
 Result<std::unique_ptr<Frames>> ProtectedFrames::make(uint64_t size_bytes) {

@@ -25,7 +25,7 @@ class ProtectedFrames final : public Frames {
   bool can_share() const override { return true; }
   bool has_write_faults() const override { return true; }
   bool reports_written() const override { return false; }
-  Room room() const override;
+  MappingHeadroom mapping_headroom() const override;
   Status attach(const Piece& piece) override;
   void unlock(const Piece& piece) override { unlock_range(piece); }
   void detach(const Piece&) override {}

@@ -19,9 +19,10 @@ int FrameSupply::allocate_frame(PageCache& cache, Caller caller, uint64_t wait_n
   for (uint32_t attempt = 0;; ++attempt) {
     const uint32_t changes = pager_.budget.changes();
     const uint32_t approaches = pager_.approaches.load();
-    const os::Room room = cache.frames->room();
-    if (room != os::Room::kAmple) pager_.is_crowded.store(true, std::memory_order_relaxed);
-    if (room != os::Room::kNone && pager_.budget.try_acquire(cache.page_bytes)) {
+    const os::MappingHeadroom headroom = cache.frames->mapping_headroom();
+    if (headroom != os::MappingHeadroom::kAmple)
+      pager_.is_crowded.store(true, std::memory_order_relaxed);
+    if (headroom != os::MappingHeadroom::kNone && pager_.budget.try_acquire(cache.page_bytes)) {
       *frame = pager_.frames.allocate_frame();
       if (*frame != budget::kNone) break;
       pager_.budget.release(cache.page_bytes);

@@ -268,7 +268,7 @@ bool Replayer::has_room(const PageCache& cache) const {
   if (pager_.is_stopping.load(std::memory_order_relaxed)) return false;
   const uint64_t limit = pager_.budget.limit();
   return pager_.budget.used() + cache.page_bytes <= limit - limit / kKeptShare &&
-         cache.frames->room() == os::Room::kAmple;
+         cache.frames->mapping_headroom() == os::MappingHeadroom::kAmple;
 }
 
 }  // namespace outcore::paging

@@ -25,22 +25,22 @@ std::vector<Flush> flushes() {
   return all;
 }
 
-TEST(Persist, ACopyIsCutWhereLinesBeginAndEnd) {
+TEST(Persist, ACopyIsSplitWhereLinesBeginAndEnd) {
   for (uintptr_t to = 4096; to < 4096 + 2 * arrays::kCacheLine; ++to)
     for (uint64_t size = 0; size < 5 * arrays::kCacheLine; ++size) {
-      const arrays::Cut cut = arrays::cut_at_lines(to, size);
-      ASSERT_EQ(cut.head + cut.body + cut.tail, size);
+      const arrays::LineSplit split = arrays::split_at_lines(to, size);
+      ASSERT_EQ(split.head + split.body + split.tail, size);
       const auto line = [](uintptr_t at) { return at / arrays::kCacheLine; };
-      if (cut.head > 0) {
-        ASSERT_EQ(line(to), line(to + cut.head - 1)) << "one flush is enough";
+      if (split.head > 0) {
+        ASSERT_EQ(line(to), line(to + split.head - 1)) << "one flush is enough";
       }
-      if (cut.body > 0) {
-        ASSERT_EQ((to + cut.head) % arrays::kCacheLine, 0u);
-        ASSERT_EQ(cut.body % arrays::kCacheLine, 0u);
+      if (split.body > 0) {
+        ASSERT_EQ((to + split.head) % arrays::kCacheLine, 0u);
+        ASSERT_EQ(split.body % arrays::kCacheLine, 0u);
       }
-      const uintptr_t tail = to + cut.head + cut.body;
-      if (cut.tail > 0) {
-        ASSERT_EQ(line(tail), line(tail + cut.tail - 1)) << "one flush is enough";
+      const uintptr_t tail = to + split.head + split.body;
+      if (split.tail > 0) {
+        ASSERT_EQ(line(tail), line(tail + split.tail - 1)) << "one flush is enough";
       }
     }
 }

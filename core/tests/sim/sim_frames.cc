@@ -64,9 +64,10 @@ std::byte* SimFrames::touch(PageEntry& entry, uint64_t offset, bool is_write) {
   return bytes_at(offset);
 }
 
-os::Room SimFrames::room() const {
-  if (pages_held_ >= pages_max_) return os::Room::kNone;
-  return pages_held_ >= pages_max_ / 16 * 15 ? os::Room::kLittle : os::Room::kAmple;
+os::MappingHeadroom SimFrames::mapping_headroom() const {
+  if (pages_held_ >= pages_max_) return os::MappingHeadroom::kNone;
+  return pages_held_ >= pages_max_ / 16 * 15 ? os::MappingHeadroom::kLittle
+                                             : os::MappingHeadroom::kAmple;
 }
 
 Status SimFrames::attach(const Piece& piece) {

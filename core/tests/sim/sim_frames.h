@@ -47,7 +47,7 @@ class SimFrames final : public os::Frames {
   bool can_share() const override { return !is_private(); }
   bool reports_written() const override { return model_ != FramesModel::kProtected; }
   bool has_write_faults() const override { return model_ != FramesModel::kShared; }
-  os::Room room() const override;
+  os::MappingHeadroom mapping_headroom() const override;
   Status attach(const os::Piece& piece) override;
   void detach(const os::Piece& piece) override;
   int resize(uint64_t size_bytes) override;

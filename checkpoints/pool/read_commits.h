@@ -1,5 +1,5 @@
-// Pins: the commits that snapshots of this process read, whose blocks must not be freed. Any thread
-// but the fault path.
+// ReadCommits: the commits that snapshots of this process read, whose blocks must not be freed. A
+// commit is counted once for each snapshot. Any thread but the fault path.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace outcore::versioned {
 
-class Pins {
+class ReadCommits {
  public:
   void add(uint32_t commit) {
     const std::lock_guard guard(mutex_);
