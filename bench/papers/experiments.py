@@ -140,7 +140,7 @@ _COMMANDS = (
               paper={"24": "1", "12": "0.81"}),
         "half the memory costs 23 % more time, with 75 % of the buffer for hot pages", 0.81,
         ("12",), "The rate of each beside Outcore's by default settings with all of 24 %. Its own "
-        "policy keeps what is touched again without being told how much that is, and does better "
+        "policy keeps what is touched again without a setting for how much, and does better "
         "than theirs with any share for hot pages.",
         (HOT, HALF_HOT, NO_HOT, *MMAP, "mmap-dontneed"), beside=("outcore", "24")),
     *(Experiment(

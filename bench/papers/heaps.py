@@ -37,7 +37,7 @@ KMERS_HEAP = Experiment(
     "section 4.1, figures 8 and 9", "kmers",
     f"{SMALL} --table heap --reads 500", "threads",
     points("--threads", 4, 16, paper={"16": "3.3 to 3.8"}),
-    "4 times mmap for look-ups in two levels; 3.3 to 3.8 times where reads are told", 3.8, (),
+    "4 times mmap for look-ups in two levels; 3.3 to 3.8 times where reads are classified", 3.8, (),
     "As LMAT keeps it, in a heap over a mapped file: an array of lists, each a vector whose "
     "entries the heap allocated. mmap has Boost's vectors in a file of Boost.Interprocess, "
     "Outcore the same in a PersistentHeap, which \"our heap\" is over the kernel's mapping "

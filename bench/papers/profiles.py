@@ -15,7 +15,7 @@ HEAD = (
     "Drawn by `make bench-papers OPTIONS=--profile`: of what is asked and not met on the papers' "
     "pages, and of each row's other points that where the best rival is ahead by most: what the "
     "processors did while it ran once more, ours and that rival's: samples of the whole machine, "
-    "a thousand a second, told by what the functions on the stack are for "
+    "a thousand a second, divided by what the functions on the stack are for "
     "(`bench/papers/processor_time.py`). {machine}. Figures are the time of a processor for a unit "
     "of work, so that columns can be compared, with their share of what is not idle; \"idle\" is "
     "what waited, for the device or for each other. What Outcore has the C library do, copies say, "
