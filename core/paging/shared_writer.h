@@ -1,10 +1,11 @@
-// SharedWriter: writes to pages of a buffer, and storing what was written.
+// SharedWriter: permits writes to pages of a buffer, and stores what was written.
 //
-// A page that this process may write is marked first, for all to see (buffer::Marks), and stays in
-// memory until it is clean: its bytes are in the file, and nobody can write it without another
-// fault. Each process stores what it has written itself, because only it can take its own right to
-// write away: by and by, and when the keeping process asks for it. What others have marked as well
-// it leaves to them. What ended processes have written is stored by those who are left.
+// Before this process may write a page it marks it, visibly to all processes (buffer::Marks). The
+// page stays in memory until it is clean: its bytes are in the file, and no process can write it
+// without another fault. Each process stores what it has written itself, because only it can
+// write-protect its own mappings: in the background, and when the keeping process asks for it.
+// Pages that others have marked as well it leaves to them. What ended processes have written the
+// remaining ones store.
 #pragma once
 
 #include <atomic>
@@ -37,22 +38,23 @@ class SharedWriter {
   void run();
   void tell_to_end();
 
-  // The cache is written from now on; with the first one a thread is started. Errors: EAGAIN.
-  // REQUIRES: cache->writes.
+  // From now on the cache's written pages are stored; the first call starts the thread. Errors:
+  // EAGAIN. REQUIRES: cache->writes.
   Status add(PageCache* cache);
-  // What was not stored is given up. Nobody writes through a view any more. Not the fault path.
+  // Ends that; bytes that are not stored are given up. REQUIRES: nothing writes through a view any
+  // more. Not the fault path.
   void remove(PageCache* cache);
 
-  // The fault path: lets writes to the page go on, and to its neighbours of the run as far as that
-  // costs no waiting. It may have left memory: then the touch comes again. 0; -ENOMEM, or what the
-  // store says: too much is written, and cannot be stored; -ETIMEDOUT: a member stands
-  // still; -EAGAIN: look again, views are being changed.
-  // REQUIRES: the run lies within the file.
+  // The fault path: permits writes to the page, and to its neighbours in the run as far as that
+  // needs no waiting. The page may have left memory meanwhile: then the thread faults again. 0;
+  // -ENOMEM, or the store's error: too much is written, and cannot be stored; -ETIMEDOUT: a member
+  // is stopped; -EAGAIN: try again, views are being changed. REQUIRES: the run lies within the
+  // file.
   int allow(PageCache& cache, const region::View& view, uint64_t page, TouchRuns::Run run);
-  // Stores what anybody wrote of [first, end); what this process did is clean then. A call of the
-  // program.
+  // Stores what any process wrote to [first, end); this process's pages are clean afterwards. For
+  // calls of the program.
   Status flush(PageCache& cache, uint64_t first, uint64_t end);
-  // Stores what processes wrote that have ended, and that this one has taken on (Marks::adopt()).
+  // Stores what ended processes wrote, which this one has adopted (Marks::adopt()).
   // 0 or -errno. Not the fault path.
   int store_adopted(PageCache& cache);
 
@@ -64,10 +66,10 @@ class SharedWriter {
   void count_pinned(PageCache& cache);
   void store_leaving(PageCache& cache, std::span<const uint64_t> leaving);
   bool is_any_over_share();
-  // How much of what can hold pages is written, by all together: more than which?
+  // How much of the memory for pages all processes together have written: more than which level?
   enum class Written : uint8_t { kLittle, kMuch, kNearlyMost, kMost };
   bool is_above(const PageCache& cache, Written written, uint64_t* fair_pages = nullptr) const;
-  // Likewise, and this process has written more than its part.
+  // The same, and this process has written more than its fair share.
   bool is_over_share(const PageCache& cache, Written written) const;
   int wait_for_share(PageCache& cache);
   void free_marks(PageCache& cache);

@@ -1,11 +1,12 @@
-// ChangeGroup: hears of changes to files of which the openers are made to wait by a group of their
-// own (see listener.h). Only the listener's thread uses it, in whose table its descriptors are.
+// ChangeGroup: a fanotify group that reports changes of taken files. (Another group makes openers
+// of these files wait: see listener.h.) Only the listener's thread uses it, which has its
+// descriptors in its own table.
 //
 // Most of these changes are the program's own: a database that writes its mapped file by calls
-// makes tens of thousands a second, and to wake a thread for each costs more than the write. So
-// after one of them the group rests: it is not waited for, and the kernel puts further changes of
-// this process into the one that is there. For as long, a change by others is heard of late: a few
-// times as long where hundreds of files change.
+// makes tens of thousands a second, and waking a thread for each costs more than the write. So
+// after a change by this process the group pauses: the thread does not wait for it, and the kernel
+// merges further changes of this process into the event that is there. A change by another process
+// is noticed that much later; a few times as late where hundreds of files change.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // Door: which mappings and files of this process go through Outcore, and how that changes. There is
 // one for the process.
 //
-// Every call takes the door's lock, with signals blocked; none is made on the fault path. Calls
-// that do not concern managed memory or taken files cost a look at one word: `is_any_taken`,
-// `may_concern`.
+// Every call takes the door's lock, with signals blocked; none is made on the fault path. For calls
+// of the program that do not concern managed memory or taken files, reading one word is enough:
+// `is_any_taken`, `may_concern`.
 #pragma once
 
 #include <atomic>
@@ -54,8 +54,8 @@ class Door {
   // Takes the mapping over, in place, if the settings ask for it and it can be done correctly.
   // Otherwise the kernel keeps it, and the report says why. True if it is taken.
   bool take(const NewMapping& made);
-  // The range is about to become something else, and our mappings there end. `between` makes the
-  // change if a mapping is cut in two, and is called for each such part. 0 or an errno: bytes could
+  // Ends our mappings in the range, which is about to become something else. If a mapping is cut in
+  // two, `between` makes the change, and is called for each such part. 0 or an errno: bytes could
   // not be stored, and the mapping still exists.
   int release(std::byte* address, uint64_t size_bytes,
               const std::function<void(std::byte*, uint64_t)>& between);
@@ -80,17 +80,18 @@ class Door {
   void unlock_range(const std::byte* address, uint64_t size_bytes);
 
   // -- files: door_file.cc --
-  // Bytes of the file are about to be read without us: stores those that are in memory first. 0 or
-  // an errno.
+  // Bytes of the file are about to be read by a call that does not use our pages: stores those that
+  // were written first. 0 or an errno.
   int before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes);
-  // Calls `change`, once, which changes bytes of the file, of those from `offset` on, and gives how
-  // many were written. Whoever touches them by a fault meanwhile waits; afterwards all see them.
+  // Calls `change`, once, which changes bytes of the file from `offset` on and returns how many it
+  // wrote. A thread that faults on these pages meanwhile waits; afterwards all mappings show the
+  // bytes.
   void around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset, uint64_t size_bytes,
                     base::FunctionRef<uint64_t()> change);
   // Stores what was written through mappings: of the files on that device, or of all. 0 or an
   // errno.
   int store_files(const dev_t* device);
-  // Looks whether the file has become longer.
+  // Takes the pages that the file has got if it has become longer.
   void note_growth(TakenFile& file);
   // Hands all mappings of the file back to the kernel, in place. False: bytes could not be stored,
   // and the file stays ours.
@@ -112,8 +113,8 @@ class Door {
 
   // Hands all writable files back to the kernel, as far as they can be stored.
   void leave_writable(const char* why);
-  // Hands all in-thread files back, and takes no more so: what the kernel touches later, in no call
-  // of a thread, it must find by itself.
+  // Hands all in-thread files back, and takes no further ones in-thread: the kernel will touch
+  // memory outside of any thread's call (io_uring, aio), where no thread can answer the fault.
   void leave_in_thread(const char* why);
   // Hands all files back, and takes none from now on: the program restricts its system calls, and
   // so perhaps those of our threads.
@@ -121,7 +122,7 @@ class Door {
   // The process is about to end, or to become another program: stores what was written, and hands
   // writable files to the kernel, so that what is written from now on is not lost.
   void store_all();
-  // The process ends: nobody is to find the buffer by it, if it is the last one there.
+  // The process ends: removes the buffer's file if this is its last member.
   void leave_buffer();
   // Writes what was learnt about the files to the profile of --learn, when the process ends or
   // becomes another program. Errors are reported; one of the profile's file only once.
@@ -183,7 +184,7 @@ class Door {
   static void add_ended(TakenFile& file);
   int advise_part(Mapping& mapping, uint64_t from, uint64_t to, int advice);
   int punch(Mapping& mapping, uint64_t offset, uint64_t size_bytes);
-  // It is the kernel's: for the table of the end, and for those who look meanwhile.
+  // Records that a mapping was left to the kernel, for the table of the end and for `outcore top`.
   void note_left(const std::string& path, uint64_t size_bytes, const std::string& reason);
   bool take_locked(const NewMapping& made);
   void revive_file(TakenFile& file);

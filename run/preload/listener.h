@@ -26,11 +26,11 @@ class Listener {
 
   // Takes a read lease on the file. `fd` is the process's descriptor. 0 or -errno.
   int lease(const Identity& identity, int fd);
-  // Others who open the file wait for us, as do those who shorten it by its name, if the kernel can
-  // ask us (Linux 6.14: ext4, xfs, btrfs). Other changes are reported. 1: openers do not wait
-  // either; they are reported.
+  // Makes other processes that open the file wait for us, and those that shorten it by its name, if
+  // the kernel can ask us (Linux 6.14: ext4, xfs, btrfs). Other changes are reported. 1: openers do
+  // not wait either, but are reported.
   int mark_opens(const Identity& identity, int fd);
-  // Changes of the file by others are reported.
+  // Has changes of the file by other processes reported.
   int mark_changes(const Identity& identity, int fd);
   // Stops asking before accesses, or begins again. Descriptors that are opened while it does not
   // ask are never asked about.
@@ -55,7 +55,7 @@ class Listener {
     bool asks_access = false;     // as do later accesses by what is opened, and truncations
     int quiet_count = 0;
     bool is_changed = false;   // by others, as the changes say
-    bool is_told = false;      // somebody is handing it back
+    bool is_told = false;      // it was reported, and is being handed back
     std::vector<int> waiting;  // events that must be answered
   };
   void allow(const Entry& entry, int fd);

@@ -21,9 +21,10 @@ namespace outcore::preload {
 
 struct TakenFile;
 
-// What a pattern of touches is for Outcore. Programs say RANDOM of the kernel's readahead, which
-// brings in neighbours whatever becomes of them; Outcore's own learns what is used, also where such
-// a program scans (RocksDB: decision 0067).
+// The advice for Outcore that corresponds to a pattern for madvise(). Programs give RANDOM to turn
+// off the kernel's readahead, which brings in neighbours whether or not they are used. Outcore's
+// readahead learns what is used, also where such a program scans (RocksDB: decision 0067), and
+// ignores it.
 inline Advice advice_of(int pattern) {
   return pattern == MADV_SEQUENTIAL ? Advice::kSequential : Advice::kNormal;
 }
@@ -35,8 +36,8 @@ struct Mapping {
   int protection = 0;
   int flags = 0;
   bool may_write = false;  // the descriptor was open for writing, and the mapping is shared
-  // MADV_NORMAL, RANDOM or SEQUENTIAL, as the program said last of any part; the kernel gets it if
-  // the mapping goes back to it.
+  // MADV_NORMAL, RANDOM or SEQUENTIAL: the program's last advice for any part. The kernel gets it
+  // if the mapping goes back to the kernel.
   int pattern = MADV_NORMAL;
   TakenFile* file = nullptr;
   // Shows the bytes that the file has. Behind them the kernel's mapping is left, which raises
@@ -58,7 +59,8 @@ struct TakenFile {
   int read_fd = -1;  // our own, for reading only
   // Whether the program may change it, through mappings or system calls.
   std::atomic<bool> is_writable{false};
-  // Nobody can write it before we hear of it and have let go: a lease, or mounted read-only.
+  // No process can write it before we get notice and have given it up: a lease, or a read-only
+  // mount.
   bool is_unchanging = false;
   bool is_open_for_writing = false;  // `fd` and `store` are
   bool is_named = false;             // by --map

@@ -1,6 +1,7 @@
-// Window: the addresses in which mappings with in-thread delivery lie, and the one instruction
-// whose system calls may point there. Any other call that does is trapped, and comes out right:
-// calls_trapped.cc (docs/internals/decisions/0038-the-window.md). One for the process.
+// Window: the range of addresses in which mappings with in-thread delivery lie, and the one
+// instruction whose system calls may point there. Any other call that points there is trapped, and
+// made after its pages were brought in: calls_trapped.cc
+// (docs/internals/decisions/0038-the-window.md). One for the process.
 //
 // `outcore run` has chosen the place and installed the filter. Whether both are there is tried
 // before the first mapping is put there.
@@ -21,18 +22,19 @@ class Window {
  public:
   static Window& instance();
 
-  // The environment names a place: SIGSYS is never blocked. Looked up when it is asked first: the
-  // constructors of other libraries run before ours.
+  // Whether the environment names a place; then SIGSYS is never blocked. The environment is read at
+  // the first call, because constructors of other libraries run before ours.
   static bool is_offered() {
     const Offer offer = offer_.load(std::memory_order_relaxed);
     return offer == Offer::kUnknown ? read_environment() : offer == Offer::kThere;
   }
-  // Traps are answered from now on: another process may have told this one an address of the
-  // window. At the beginning, with the handler that is there for SIGSYS.
+  // From now on traps are answered, also before the window is ready: another process may have sent
+  // this one an address of the window. Called at the beginning, when the program's SIGSYS handler
+  // is known.
   static void answer_traps();
-  // It was tried and can be used. One look at memory.
+  // Whether it was tried and can be used. Reads one word.
   static bool is_ready() { return is_ready_.load(std::memory_order_acquire); }
-  // All of the range lies in it, and it is ready. Async-signal-safe.
+  // Whether it is ready, and all of the range lies in it. Async-signal-safe.
   static bool covers(const void* address, uint64_t size_bytes);
 
   // Gets it ready, if that was not tried before. Any thread; takes no other lock of ours.
@@ -42,10 +44,10 @@ class Window {
   void* map(size_t size_bytes, int protection, int flags, int fd, off_t offset);
   // As the system call, by our instruction: -errno. Async-signal-safe. REQUIRES: ready.
   static long call(long number, const long (&arguments)[6]);
-  // The trapped call is made when the handler returns, by our instruction, on the caller's own
-  // stack; its answer goes where that of the trapped one would. REQUIRES: ready.
+  // Lets the trapped call be made again when the handler returns: by our instruction, on the
+  // caller's own stack; the caller gets its result. REQUIRES: ready.
   static void call_anew(long number, long long* registers);
-  // Our handlers are still those that the kernel calls.
+  // Whether the kernel still calls our handlers.
   bool has_handlers() const;
   // Why it is not ready, for people. Empty: it is, or was not tried.
   std::string why_not();
@@ -71,13 +73,13 @@ class Window {
 
   WindowPlace place_;
   std::string why_not_;
-  std::atomic<bool> is_tried_{false};  // and why_not_ stays as it is
+  std::atomic<bool> is_tried_{false};  // from then on why_not_ does not change
   std::atomic<uint64_t> next_{0};      // where the next mapping is tried, from the base
 };
 
 // The handler of SIGSYS: calls_trapped.cc.
 void on_trap(int signal, siginfo_t* info, void* context);
-// While a thread tries the filter: how many of its calls were trapped; they are not carried out.
+// Set while a thread tests the filter; and how many of its calls were trapped, which are not made.
 extern constinit thread_local bool is_trying_traps;
 extern constinit thread_local unsigned trap_count;
 // What the program wants done with SIGSYS, found when ours was installed.
