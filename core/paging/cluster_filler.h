@@ -23,7 +23,7 @@ class ClusterFiller {
                 PrefetchQueue& queue)
       : pager_(pager), supply_(supply), filler_(filler), shared_(shared), queue_(queue) {}
 
-  // Pages [first, end) that a miss brought in; those that were there already among them.
+  // Pages [first, end) that are in memory after a miss, including those that were there before.
   struct Cluster {
     uint64_t first = 0, end = 0;
     int result = 0;  // 0: the page is there. -EAGAIN: look again. Otherwise -errno
@@ -33,7 +33,7 @@ class ClusterFiller {
   // page is Filling and ours, or a buffer's. `was_absent`: the kernel has just said so, by a fault.
   int fill_alone(PageCache& cache, region::View& view, uint64_t page, bool is_write, Caller caller,
                  bool was_absent);
-  // Whether the page can come in together with others now: a guess.
+  // Whether the page can come in together with others now; may be out of date.
   bool may_fill(const PageCache& cache, const region::View& view, uint64_t page) const;
   // Fills the page and up to `count` - 1 neighbours in the direction of its reader: a reader that
   // is faster than the prefetch threads pays one fault for all of them. 0: it is there. -EAGAIN:
@@ -41,28 +41,28 @@ class ClusterFiller {
   // ours, or a buffer's; may_fill().
   int fill_along(PageCache& cache, region::View& view, uint64_t page, int64_t stride,
                  uint32_t count, bool is_write, Caller caller);
-  // Fills the page, and as much around it, or ahead of it, as its misses have shown to be worth it.
+  // Fills the page, and as many pages around it, or ahead of it, as the tuner finds worth it.
   // `site`: where in the code the touch was. REQUIRES: the page is Filling and ours, or a buffer's.
   Cluster fill_around(PageCache& cache, region::View& view, uint64_t page, bool is_write,
                       Caller caller, uint64_t site);
   // Whether fill_around() would bring in more than the page. If not, this miss has been noted.
   bool wants_more(PageCache& cache, const region::View& view, uint64_t page, uint64_t site);
-  // Whether the tuner wants to see if somebody asks for the page, which is absent or the caller's
-  // to fill: readahead leaves out one such page of a request. Of a buffer's pages the kernel is
-  // asked whether they are there.
+  // Whether the tuner wants to observe if the page, which is absent or claimed by the caller, is
+  // missed: readahead then leaves one such page out of a request. For a buffer's pages the kernel
+  // is asked whether they are in memory.
   bool is_wanted(const PageCache& cache, uint64_t page) const;
-  // A miss that is filled in another way.
+  // Notes a miss that is filled in another way.
   void note_miss(PageCache& cache, uint64_t page);
-  // Of the pages first, first + stride … below `end` those that are there now, but for `asked`,
-  // have come in ahead of their reader: nobody will miss them, and the tuner's watch of them ends.
+  // Those of the pages first, first + stride … below `end` that are in memory now, except `asked`,
+  // came in ahead of their reader: they will not be missed, and the tuner stops watching them.
   void note_unasked(PageCache& cache, uint64_t first, uint64_t end, uint64_t stride,
                     uint64_t asked = prefetch::FetchTuner::kNone);
 
  private:
-  // What is brought in with the page: of [first, end) all that is absent but for `left_out`.
+  // What is brought in with the page: all absent pages of [first, end) except `left_out`.
   struct Wanted {
     uint64_t page = 0, first = 0, end = 0, left_out = 0;
-    bool is_guess = false;    // nothing proves that the others will be used
+    bool is_guess = false;    // no evidence yet that the others will be used
     bool is_written = false;  // the page was asked for by a write
   };
   const budget::BouncePool& bounce_of(const PageCache& cache) const;

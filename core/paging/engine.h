@@ -1,5 +1,5 @@
 // Engine: the pager of one runtime, put together. It owns the pieces and passes calls on to them;
-// what a call does is said where its piece declares it.
+// each piece's header says what its calls do.
 //
 // Fault path: fault(). Turns: keeper threads, and fillers that find no free frame. Calls: flush,
 // pin, … from the program's threads, with signals blocked. See ARCHITECTURE.md, "One fault".
@@ -53,7 +53,8 @@ struct CutReport;
 
 class Engine {
  public:
-  // Errors: EINVAL (policy; a budget that is too small, with the least that would do), ENOMEM.
+  // Errors: EINVAL (the policy; a budget that is too small: the message names the smallest),
+  // ENOMEM.
   static Result<std::unique_ptr<Engine>> start(const PagerOptions& options);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -68,7 +69,7 @@ class Engine {
   // See SharedWriter. REQUIRES: cache.writes.
   int store_adopted(PageCache& cache) { return writer_.store_adopted(cache); }
   Status add_view(PageCache& cache, region::View* view) { return views_.add(cache, view); }
-  // No fault finds the view any more; waits for those under way, not for what is only queued.
+  // From now on no fault finds the view. Waits for faults under way, but not for queued prefetches.
   void hide_view(region::View* view);
   void remove_view(region::View* view);
   Status replace_frames(PageCache& cache, std::unique_ptr<os::Frames> frames) {
@@ -80,7 +81,7 @@ class Engine {
   Status halt(PageCache& cache) { return freezer_.halt(cache); }
   void resume(PageCache& cache) { freezer_.resume(cache); }
 
-  // -- views change their shape while the program goes on (Reshaper, Freezer). All of these REQUIRE
+  // -- views change their shape while the program runs (Reshaper, Freezer). All of these REQUIRE
   // the runtime's mapping lock, or two of them could wait for each other --
   Status evict_and_block(PageCache& cache, uint64_t first, uint64_t end) {
     return reshaper_.evict_and_block(cache, first, end);
@@ -132,8 +133,8 @@ class Engine {
     if (cache.writes != nullptr) return writer_.flush(cache, first, end);
     return flusher_.flush_aside(cache, first, end);
   }
-  // One consistent cut over the caches, while the program runs on: see cut.h. One at a time; others
-  // wait. REQUIRES: the caches live until it returns.
+  // Makes one consistent cut over the caches, while the program runs: see cut.h. One at a time;
+  // others wait. REQUIRES: the caches live until it returns.
   Result<CutReport> cut(std::span<PageCache* const> caches, const CutCalls& calls);
   // Pins.
   Status pin(region::View& view, const std::byte* from, uint64_t size_bytes) {
@@ -179,7 +180,7 @@ class Engine {
   Replayer::Totals replayed() const { return replayer_.totals(); }
   // BudgetControl.
   Status resize_budget(uint64_t bytes) { return budget_control_.resize(bytes); }
-  // Memory of the budget for others than pages: BudgetControl.
+  // Memory of the budget for stores and the page cache: BudgetControl.
   int lend(uint64_t bytes) { return budget_control_.lend(bytes); }
   void return_lent(uint64_t bytes) { budget_control_.return_lent(bytes); }
   Status approach_budget(uint64_t bytes, uint64_t ns_max) {
@@ -188,14 +189,14 @@ class Engine {
   uint64_t budget_bytes() const { return budget_control_.total_bytes(); }
   uint64_t buffer_bounce_bytes() const { return shared_.bounce().shape().total_bytes(); }
   uint64_t least_budget_bytes() const { return budget_control_.least_bytes(); }
-  // Of the budget, what is in memory: pages, buffers, and what is lent to stores.
+  // How much of the budget is in use: by pages, buffers, and stores to which memory is lent.
   uint64_t used_bytes() const;
-  // Of our tables, what was in memory a tenth of a second ago at most: the kernel is asked page by
-  // page.
+  // How much memory our tables use, at most a tenth of a second ago (the kernel must be asked page
+  // by page).
   uint64_t metadata_bytes() const;
   void add_to(Metrics& metrics) const;  // the gauges and policies
 
-  // -- what our threads do, for a simulation that has none --
+  // -- what our threads do: called by a simulation, which has no threads --
   bool run_prefetch() { return prefetcher_.run_one(); }
   bool keep(Shard& shard) { return keeper_.keep(shard); }
   SharedWriter& writer() { return writer_; }
@@ -204,7 +205,7 @@ class Engine {
   explicit Engine(const PagerOptions& options);
   void start_threads();
 
-  // Each leans on those before it.
+  // Each piece uses those before it.
   Pager pager_;
   PrefetchQueue queue_;
   Keeper keeper_;

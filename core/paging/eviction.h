@@ -2,8 +2,8 @@
 // write those back with neighbours joined, free. A page touched before it is freed is rescued, and
 // drops out of the batch.
 //
-// Held by whoever holds the shard's turn; at most one a shard. Never waits for a page: pinned,
-// filling and busy pages are passed over (U6).
+// Used by the thread that holds the shard's turn; at most one a shard. Never waits for a page:
+// pinned, filling and busy pages are skipped.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace outcore::paging {
 
-// Bytes: what becomes of those that were written.
+// Bytes: what to do with bytes that were written.
 enum class Bytes : uint8_t {
   kWriteBack,
   kDrop,
-  // Nobody stores or rescues them: until free() or put_back_all() a touch waits.
+  // They are neither stored nor rescued: until free() or put_back_all() a touch waits.
   kBlock,
 };
 
@@ -38,41 +38,41 @@ class Eviction {
     shard.victim_count = 0;
   }
 
-  // Tells the policy what happened since the last turn.
+  // Reports to the policy what happened since the last turn.
   void drain_inbox() { victims_.drain_inbox(); }
   // Adds up to `count` frames that the policy gives up.
   void choose(uint32_t count);
-  // Adds up to `count` resident frames, as far as there is room in the batch, of which the policy
-  // wants to know whether they are touched. They are unmapped and cleaned with the batch, and stay
-  // in memory. Where touches of leaving pages are not seen, none is added.
+  // Adds up to `count` resident frames, as far as there is room in the batch, that the policy wants
+  // to probe. They are unmapped and cleaned with the batch, but stay in memory. Adds none where
+  // touches of leaving pages cannot be observed.
   void choose_probes(uint32_t count);
   // Adds the resident, unpinned pages of [first, end) that belong to this shard, as many as fit a
-  // batch, and returns where it stopped. Pages in other hands are passed over and counted in
+  // batch, and returns where it stopped. Pages that other threads use are skipped and counted in
   // `busy`.
   uint64_t add_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy);
   // The same for one page. REQUIRES: !is_full().
   void add_page(PageCache& cache, uint64_t page, uint64_t* busy);
   bool is_full() const { return shard_.victim_count == Shard::kVictimsMax; }
-  // Unmaps the batch, and does this with what was written.
+  // Unmaps the batch, and writes back, drops or blocks what was written.
   void clean(Bytes bytes);
-  // After clean(): tells the tuner how many of the batch are leaving, and were written back first.
+  // After clean(): reports to the tuner how many pages leave, and how many were written back first.
   void note_leaving() const { victims_.note_leaving(); }
-  // Frees what is clean and still leaving. Bytes freed.
+  // Frees the pages that are clean and still leaving. Returns how many bytes were freed.
   uint64_t free();
-  // After Bytes::kBlock, instead of free(): the batch stays. `is_stored` is false if its stored
-  // bytes may have changed: then all of it counts as written.
+  // After Bytes::kBlock, instead of free(): the batch becomes resident again. `is_stored` is false
+  // if its bytes in the store may have changed: then all of it counts as written.
   void put_back_all(bool is_stored);
-  // Puts the batch behind the leaving frames, and makes the oldest leaving ones the batch, as many
-  // as are too many.
+  // Lets the batch rest: appends it to the shard's leaving frames, and takes the oldest of these
+  // that are more than `leaving_target` as the batch.
   void rest(uint32_t leaving_target);
 
   uint32_t blocked_count() const;  // how many of the batch are still victims
   int first_error() const { return writer_.first_error(); }
-  // Pages that were chosen, but for those that others are to write back.
+  // How many pages were chosen, without those that keepers are to write back.
   uint32_t looked_at() const { return looked_at_; }
 
  private:
-  // Whether somebody else is to write back its pages.
+  // Whether its pages are left to the keepers, which may write to a slow store.
   bool leaves_writes_to_keepers(const PageCache& cache) const {
     return caller_ == Caller::kFault &&
            (!cache.traits.is_fault_safe || cache.traits.has_slow_writes);

@@ -1,6 +1,7 @@
 // FaultPath: what a touch of an absent, leaving or protected page leads to.
 //
-// Nothing here allocates or takes a lock that a program could hold; it touches no managed memory.
+// The fault path; any thread. Nothing here allocates, takes a lock that a program could hold, or
+// touches managed memory.
 #pragma once
 
 #include <cstddef>
@@ -36,14 +37,15 @@ class FaultPath {
         clusters_(clusters),
         writer_(writer) {}
 
-  // A touch of the view's address could not be completed. In the thread that touched, or for it.
-  // `site`: where in the code it was, or who did it; 0: unknown.
+  // Answers a touch of the view's address that could not be completed. Called in the thread that
+  // touched, or for it. `site`: where in the code the touch was, or which thread it was; 0:
+  // unknown.
   os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write, uint64_t site = 0);
-  // Of several faults at once: begins the fills of those pages that are plainly absent, and reads
-  // them in one batch. Each is still answered by fault() afterwards. By a thread of ours.
+  // For several faults at once: fills those of the pages that are plainly absent, in one batch.
+  // Each fault must still be answered by fault() afterwards. Called by a thread of ours.
   void fill_many(region::View& view, std::span<const os::Touch> touches);
-  // For a call of the program: makes the page resident and shown in the view. 0 or -errno. With
-  // is_write, `address` may be written. `wait` begins if the page is missing.
+  // For a call of the program: makes the page resident and maps it in the view. 0 or -errno. With
+  // is_write, `address` can then be written. `wait` begins if the page is missing.
   int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write,
                CallWait* wait) {
     return bring_in(view, page, address, is_write, Caller::kThread, 0, wait);

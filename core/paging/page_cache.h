@@ -65,26 +65,26 @@ struct PageCache {
   std::vector<std::shared_ptr<Store>> owned;
   StoreTraits traits;
   std::string uri;
-  std::atomic<uint64_t> store_bytes{0};  // grows only
+  std::atomic<uint64_t> store_bytes{0};  // never becomes smaller
   uint64_t page_bytes = 0;
-  std::atomic<bool> is_writable{false};  // some view is, or was
+  std::atomic<bool> is_writable{false};  // some view is writable, or was
   // Fills wait: the frames are being replaced by another kind.
   std::atomic<bool> is_frozen{false};
-  // What it holds is addresses of this process, and means nothing to another.
+  // Its contents are addresses of this process, which mean nothing to another process.
   std::atomic<bool> is_of_addresses{false};
   // Frozen for good: something else is mapped where the views were.
   std::atomic<bool> is_handed_to_kernel{false};
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
-  // A bit a page: it was evicted; of a buffer's, this process brought it in. Empty: nobody notes.
+  // A bit a page: it was evicted; in a buffer: this process brought it in. Empty: not recorded.
   os::Table<std::atomic<uint64_t>> was_here;
   CurrentFrames frames;
-  // Not nullptr: other processes have its pages, too, in a buffer. Then none of them is in any
-  // state here but Absent: what is in memory the kernel alone knows (SharedFiller). Constant.
+  // Not nullptr: the pages are in a buffer that other processes share. Then every page's state here
+  // is Absent: only the kernel knows which are in memory (SharedFiller). Constant.
   std::unique_ptr<buffer::SharedFile> shared;
-  std::unique_ptr<SharedWrites> writes;  // not nullptr: and this process writes them. Constant
-  // Replaces frames that have write faults by shared ones that have none; empty: it cannot be done,
-  // or was not left to us. A prefetch thread calls it, and holds a view.
+  std::unique_ptr<SharedWrites> writes;  // not nullptr: this process writes them, too. Constant
+  // Replaces frames that have write faults by shared ones that have none; empty: it is not
+  // possible, or the program chose the frames itself. A prefetch thread calls it, and holds a view.
   std::function<void()> share_frames;
   std::atomic<uint32_t> late_writes{0}, fills_since_look{0};
   os::Table<std::atomic<region::View*>> views;  // with holes
@@ -94,17 +94,17 @@ struct PageCache {
   const published::Entry entry;  // what others may see of it
   std::atomic<uint64_t> resident_bytes{0};
   // Pages in memory that are zeros because their read failed; and whether there were any since the
-  // last retry_failed: what was read of them may have been believed, also if they have left since.
+  // last retry_failed: the program may have used the zeros, also if the pages have left since.
   std::atomic<uint64_t> zeroed_pages{0};
   std::atomic<bool> has_zeroed{false};
-  std::atomic<uint64_t> unpoisoned_ns{0};  // since when poison is refused; 0: it is not
+  std::atomic<uint64_t> unpoisoned_ns{0};  // since when the kernel refuses poison; 0: it does not
   WriteFailures write_failures{entry->is_degraded};
   Gate read_gate, write_gate;
   os::EpochGate epoch;
   metrics::CounterBlock& counters = entry->counters;
-  prefetch::FetchHistory fetches{entry->fetches};     // what its misses have shown
-  prefetch::StreamLengths stream_lengths;             // and its streams
-  std::atomic<ChangeLog*> changes{nullptr};           // ours; made when somebody wants to know
+  prefetch::FetchHistory fetches{entry->fetches};     // learnt from its misses
+  prefetch::StreamLengths stream_lengths;             // learnt from its streams
+  std::atomic<ChangeLog*> changes{nullptr};           // ours; made by log_changes()
   std::atomic<prefetch::TouchLog*> touches{nullptr};  // of a learner, which lives longer
 
   PageCache() = default;
@@ -113,8 +113,8 @@ struct PageCache {
   PageCache(const PageCache&) = delete;
   PageCache& operator=(const PageCache&) = delete;
 
-  uint64_t page_count() const { return words.count(); }  // there may be room to grow
-  // Of what the store has now.
+  uint64_t page_count() const { return words.count(); }  // may be more than the store has now
+  // How many pages the store has now.
   uint64_t stored_pages() const {
     const uint64_t bytes = store_bytes.load(std::memory_order_acquire);
     return std::min(base::round_up(bytes, page_bytes) / page_bytes, page_count());
@@ -127,7 +127,7 @@ struct PageCache {
 
   bool is_degraded() const { return write_failures.is_any() || has_zeroed.load(); }
 
-  // Whether the page is absent: a guess, for whoever asks what could come in along.
+  // Whether the page is absent; may be out of date. For choosing what else to bring in.
   bool seems_absent(uint64_t page) const {
     if (shared == nullptr) return words[page].glance() == region::PageState::kAbsent;
     unsigned char present = 0;
@@ -143,8 +143,8 @@ struct PageCache {
     return false;
   }
 
-  // Makes an absent page Filling, and the caller's, who fills it or abandons it. False: it is not
-  // absent any more, or the cache is frozen.
+  // Makes an absent page Filling. The caller must then fill it or abandon it. False: the page is
+  // not absent any more, or the cache is frozen.
   bool claim(uint64_t page) {
     using region::PageState;
     region::PageValue seen = words[page].load();
@@ -161,28 +161,29 @@ struct PageCache {
     words[page].update([](region::PageValue v) { return v.with(region::PageState::kAbsent); });
   }
 
-  // How many of the bytes from `start` on the store has; those past its end are zeros.
-  // Of a file that other processes write, too, its store does not know.
+  // Whether the store has nothing there, so that the bytes are zeros. False for a file that other
+  // processes write, too, as its store does not know.
   bool is_hole(uint64_t start, uint64_t size_bytes) const {
     return writes == nullptr && store.load()->is_hole(start, size_bytes);
   }
+  // How many of the bytes from `start` on the store has; those past its end are zeros.
   uint64_t stored_bytes(uint64_t start, uint64_t size_bytes) const {
     const uint64_t end = store_bytes.load(std::memory_order_acquire);
     return start >= end ? 0 : std::min(size_bytes, end - start);
   }
 
-  // To whoever watches. The fault path.
+  // Publishes an event, if a process watches. The fault path.
   void publish(published::EventKind kind, uint64_t page) const {
     if (entry.is_watched()) entry.publish(kind, page);
   }
 
-  // The store has these bytes now, or perhaps: whoever writes to it says so before it is done.
+  // Notes that these bytes of the store change, or may change. Called before the write is done.
   void note_change(uint64_t offset, uint64_t size_bytes) const {
     if (ChangeLog* log = changes.load(std::memory_order_acquire); log != nullptr)
       log->note(offset, size_bytes);
   }
-  // The page leaves, having been in memory. Before its word says so: whoever brings it in again
-  // tells of that after this.
+  // Notes that a page leaves memory. Called before its word says so, and so before a thread that
+  // brings it in again publishes that.
   void note_eviction(uint64_t page) {
     counters.add(metrics::Counter::evictions, 1);
     entry->resident_bytes.fetch_sub(page_bytes, std::memory_order_relaxed);
@@ -191,16 +192,16 @@ struct PageCache {
     if (page / 64 < was_here.count())
       was_here[page / 64].fetch_or(uint64_t{1} << page % 64, std::memory_order_relaxed);
   }
-  // What was in memory of them is discarded: what comes in next are other bytes.
+  // The pages are discarded: if one comes in next, it has other bytes, and does not come again.
   void note_discard(uint64_t first, uint64_t end) {
     for (uint64_t page = first; page < end && page / 64 < was_here.count(); ++page)
       if (std::atomic<uint64_t>& bits = was_here[page / 64];
           (bits.load(std::memory_order_relaxed) >> page % 64 & 1) != 0)
         bits.fetch_and(~(uint64_t{1} << page % 64), std::memory_order_relaxed);
   }
-  // Whether the page, which is brought in, had been in memory before. Pages leave a buffer by
-  // whichever process keeps it, and this one is not told: but what it brought in once, and has to
-  // bring in again, has left. What others brought in before it does not know of.
+  // Whether the page, which is brought in now, had been in memory before. In a buffer another
+  // process may have evicted it without notice; but if this process brought it in once and has to
+  // bring it in again, it has left meanwhile. What other processes brought in earlier is not known.
   bool comes_again(uint64_t page) {
     if (page / 64 >= was_here.count()) return false;
     std::atomic<uint64_t>& bits = was_here[page / 64];
@@ -209,7 +210,7 @@ struct PageCache {
     if (shared != nullptr) bits.fetch_or(bit, std::memory_order_relaxed);
     return false;
   }
-  // The page is brought in; `is_guess`: beside another. The fault path.
+  // The page is brought in; `is_guess`: not asked for, but with another. The fault path.
   void note_fill(uint64_t page, bool is_guess) {
     publish(is_guess ? published::EventKind::kGuess : published::EventKind::kFill, page);
     OC_PROBE(fill, id, page, page_bytes);
@@ -217,7 +218,7 @@ struct PageCache {
     if (prefetch::TouchLog* log = touches.load(std::memory_order_acquire); log != nullptr)
       log->note(page * page_bytes, page_bytes);
   }
-  // Changes are logged from now on, but for those of writes that are under way. False: they were
+  // From now on changes are logged, except those of writes that are under way. False: they were
   // logged already. Any thread but the fault path.
   Result<bool> log_changes() {
     if (changes.load() != nullptr) return false;
@@ -229,7 +230,8 @@ struct PageCache {
     return true;
   }
 
-  // Adds what was written of the page, where it is shown; if the kernel cannot say, all of it.
+  // Adds to `written` the parts of the page that were written through any view; all parts if the
+  // kernel cannot say.
   void look_at_written(uint64_t page, os::SubpageSet* written) const {
     for_each_showing(page, [&](region::View& view) {
       if (!view.is_writable) return;
@@ -237,8 +239,8 @@ struct PageCache {
         written->add_range(0, page_bytes / base::kSystemPage);
     });
   }
-  // The same; with `clear` it is clean afterwards. -errno: the kernel cannot say, and all of it
-  // counts as written.
+  // The same; with `clear` the page is clean afterwards. -errno: the kernel cannot say, and the
+  // whole page counts as written.
   int collect_written(uint64_t page, bool clear, os::SubpageSet* written) const {
     OC_ASSERT(page < page_count());
     int error = 0;
@@ -251,8 +253,8 @@ struct PageCache {
     return error;
   }
 
-  // Adds what was written of neighbouring pages [first, end), 16 MiB at most, from `first` on,
-  // where they are shown; with `clear` that is clean afterwards. -errno: the kernel cannot say.
+  // The same for neighbouring pages [first, end), at most 16 MiB; parts count from `first` on. With
+  // `clear` they are clean afterwards. -errno: the kernel cannot say.
   int ask_written_between(uint64_t first, uint64_t end, bool clear, os::SubpageSet* written) const {
     OC_CHECK(first < end);
     OC_CHECK((end - first) * page_bytes <= base::kPageBytesMax);
@@ -263,7 +265,7 @@ struct PageCache {
     });
     return error;
   }
-  // The same; they are clean afterwards. -errno: all of them count as written.
+  // The same with `clear`. -errno: all of the pages count as written.
   int collect_written_between(uint64_t first, uint64_t end, os::SubpageSet* written) const {
     const int error = ask_written_between(first, end, true, written);
     for (uint64_t page = first; page < end && error != 0; ++page)
@@ -271,7 +273,7 @@ struct PageCache {
     return error;
   }
 
-  // A write-back of [from, to) failed: its part of this page is taken for written again.
+  // A write-back of [from, to) failed: that part of this page counts as written again.
   void restore_written(uint64_t page, uint64_t from, uint64_t to) const {
     OC_ASSERT(page < page_count());
     OC_ASSERT(from < to);
@@ -283,8 +285,8 @@ struct PageCache {
     });
   }
 
-  // Calls f(view) for every view that may show the page. The turn's holder, or the holder of the
-  // page's Busy state.
+  // Calls f(view) for every view that may show the page. REQUIRES: the caller holds the turn, or
+  // has made the page Busy.
   template <typename F>
   void for_each_showing(uint64_t page, const F& f) const {
     const uint32_t end = views_end.load(std::memory_order_acquire);

@@ -38,22 +38,22 @@ struct PagerOptions {
   unsigned high_watermark = 98;  // percent
   unsigned low_watermark = 97;
   uint64_t readahead_bytes = 2 << 20;
-  bool fetches_clusters = true;  // around a miss, as the tuner chooses; false: the page alone
+  bool fetches_clusters = true;  // a miss brings in a cluster, if the tuner says so; false: a page
   uint64_t wait_ns_max = 30'000'000'000;
-  // Of transfers of a buffer's pages, beside the budget; none: no page cache is a buffer's.
+  // Buffers for transfers of a shared buffer's pages, outside of the budget; none: no page cache is
+  // in a shared buffer.
   budget::BouncePool::Shape buffer_bounce;
   budget::BudgetCells* budget_cells =
-      nullptr;  // where the budget is counted; nullptr: nobody sees it
-  // Where the policy is told that `auto` has taken; nullptr: nobody sees it.
+      nullptr;  // where the budget's use is published; nullptr: nowhere
+  // Where the policy that `auto` has chosen is published; nullptr: nowhere.
   published::ChangingText<64>* policy_now = nullptr;
   bool has_threads = true;  // false: a simulation runs turns and prefetches itself
 };
 
 // Who runs: decides what may block, and how stores are called.
 enum class Caller : uint8_t {
-  kFault,   // inside a fault handler: stores that are not fault safe are left to the prefetch
-            // threads
-  kThread,  // a thread of ours, or a call of the program
+  kFault,   // in a fault handler: prefetch threads call the stores that are not fault safe
+  kThread,  // in a thread of ours, or in a call of the program
 };
 
 struct Pager {
@@ -74,32 +74,32 @@ struct Pager {
 
   PageCache* cache_of(uint32_t id) const { return caches[id].load(std::memory_order_acquire); }
   Shard& shard_of(const PageCache& cache, uint64_t page) const;
-  // Of the shard's pages; until it knows, the largest there are, or a batch would take too many.
-  // REQUIRES: the shard's turn.
+  // The size of the shard's pages. Until that is known it is the largest page size in use, so that
+  // a batch does not take too many. REQUIRES: the shard's turn.
   uint64_t usual_page_bytes(const Shard& shard) const {
     OC_ASSERT(shard.turn.is_held());
     return shard.capacity_page_bytes != 0 ? shard.capacity_page_bytes : page_bytes_max.load();
   }
-  // Lets others see which policy the shard's has taken, if that has changed. REQUIRES: its turn.
+  // Publishes which policy the shard's `auto` has chosen, if that has changed. REQUIRES: its turn.
   void tell_policy(Shard& shard) const;
   uint64_t least_budget(uint64_t page_bytes) const;
-  // Of the budget, what bounce buffers and the shards' write buffers use.
+  // How much of the budget bounce buffers and the shards' write buffers use.
   uint64_t buffer_bytes() const;
-  // From `high` on keepers evict, down to `low`. Pages may be large beside the share above the
-  // watermark: the largest must find room, too. A filler inside a fault handler may not be able to
-  // make it (a store that is not fault safe).
+  // Keepers evict from `high` on, down to `low`. They leave room for at least one page of the
+  // largest size, because a filler in a fault handler may not be able to make room itself (if a
+  // store is not fault safe).
   struct Watermarks {
     uint64_t low = 0, high = 0;  // bytes of the budget
   };
   Watermarks watermarks() const;
-  // What pins must leave of the budget, so that fills can go on beside them.
+  // How much of the budget pins must leave, so that fills can still make progress.
   uint64_t pin_reserve_bytes() const { return buffer_bytes() + 8 * page_bytes_max.load(); }
-  // Calls f for every page of [first, end) that has a frame, and perhaps for others, whichever is
-  // quicker.
+  // Calls f for every page of [first, end) that has a frame, and perhaps for pages that have none:
+  // it walks the pages or the frames, whichever are fewer.
   void for_each_framed(const PageCache& cache, uint64_t first, uint64_t end,
                        const std::function<void(uint64_t page)>& f);
 
-  // All memory through which bytes travel; constant while the pager lives.
+  // All bounce and write buffers; constant while the pager lives.
   std::span<std::byte> buffers() const;
   uint64_t metadata_bytes() const;
   bool is_valid() const;
@@ -112,7 +112,7 @@ struct Pager {
   std::atomic<uint32_t> caches_end{0};
   os::Lock caches_lock;  // of changes of `caches`, and of the lists of views
   std::vector<std::unique_ptr<Shard>> shards;
-  // The policy lives on pages that come back before they are freed.
+  // The policy learns from pages that are rescued before they are freed.
   bool policy_wants_rescue = false;
   WriteStall stall;
   WriteCost write_cost;
@@ -120,11 +120,11 @@ struct Pager {
   std::atomic<uint64_t> rescues{0};
   prefetch::FetchTuner tuner;  // how much a miss brings in
   std::atomic<uint64_t> pinned_bytes{0};
-  std::atomic<uint64_t> pinning_bytes{0};  // of pins under way, as far as they are not in yet
+  std::atomic<uint64_t> pinning_bytes{0};  // pages of pins under way that are not in memory yet
   std::atomic<uint64_t> page_bytes_max{4096};
   std::atomic<bool> is_crowded{false};  // some frames have little room left for pages
-  // Odd while the limit is lower than it may stay (BudgetControl::approach): that nothing can leave
-  // then is no reason for a fill to fail.
+  // Odd while BudgetControl::approach() tries a smaller limit: a fill must not fail only because no
+  // page can leave during that.
   std::atomic<uint32_t> approaches{0};
   std::atomic<bool> is_stopping{false};  // our threads are to end
 };

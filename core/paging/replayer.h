@@ -1,9 +1,10 @@
 // Replayer: brings in ahead what a profile of an earlier run says that a region needs, in the order
 // in which that run needed it, in a thread of its own.
 //
-// It guesses. So it evicts nothing: it is over when the budget is nearly full. One batch is under
-// way at a time, through few of the buffers; readers' hints and demands have their own threads, and
-// never wait behind it. Views may change and go meanwhile: it holds one for a batch at most.
+// These are guesses, so it evicts nothing: it ends when the budget is nearly full. One batch is
+// under way at a time, and uses few of the buffers; hints and demands have their own threads, and
+// never wait behind it. Views may change and be removed meanwhile: it holds one for a batch at
+// most.
 #pragma once
 
 #include <atomic>
@@ -26,10 +27,10 @@ namespace outcore::paging {
 
 class Replayer {
  public:
-  static constexpr size_t kReplaysMax = 64;  // that wait or are under way
-  // Of one batch. A touch of one of its pages waits for it.
+  static constexpr size_t kReplaysMax = 64;  // waiting or under way
+  // The size of a batch: a touch of one of its pages waits for all of it.
   static constexpr uint64_t kBatchBytesMax = 1 << 20;
-  static constexpr uint64_t kKeptShare = 8;  // an eighth of the budget is left alone
+  static constexpr uint64_t kKeptShare = 8;  // an eighth of the budget is left free
 
   Replayer(Pager& pager, FrameSupply& supply, Filler& filler)
       : pager_(pager), supply_(supply), filler_(filler) {}
@@ -43,13 +44,13 @@ class Replayer {
   // wait).
   Status start(const region::View& view, uint64_t from, uint64_t to,
                std::shared_ptr<const std::string> touches);
-  // The cache goes: afterwards nothing here looks at it. True: something was not over. REQUIRES: it
-  // has no view any more.
+  // The cache is about to be removed: afterwards nothing here uses it. True: a replay of it was not
+  // finished. REQUIRES: it has no view any more.
   bool forget(const PageCache& cache);
   // Ends the thread. REQUIRES: Pager::is_stopping.
   void stop();
 
-  // Those that are not over.
+  // How many replays are not finished.
   uint32_t count() const { return count_.load(std::memory_order_acquire); }
   struct Totals {
     uint64_t bytes = 0, runs = 0;  // brought in; runs of neighbouring pages

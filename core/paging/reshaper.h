@@ -1,5 +1,5 @@
-// Reshaper: views change their shape, and stores their bytes, while the program goes on: what a
-// program does to its mappings by munmap, mremap, mprotect and by system calls on the file.
+// Reshaper: changes the shape of views, and lets stores change their bytes, while the program runs:
+// for munmap, mremap and mprotect of a program, and for its system calls on the file.
 //
 // Calls of the program, one at a time: REQUIRES the runtime's mapping lock, or two of them could
 // wait for each other.
@@ -22,14 +22,14 @@ class Reshaper {
   Reshaper(Pager& pager, Ranges& ranges, ViewList& views, PrefetchQueue& queue)
       : pager_(pager), ranges_(ranges), views_(views), queue_(queue) {}
 
-  // Evicts the pages and keeps them out, so that their bytes can change in the store: who touches
-  // one waits. REQUIRES: unblock() soon. Errors: EBUSY (pinned, or touched all the time), those of
-  // a write-back; then none is blocked.
+  // Evicts the pages and keeps them out, so that their bytes can change in the store: a touch of
+  // one waits. REQUIRES: unblock() follows soon. Errors, after which none is blocked: EBUSY
+  // (pinned, or touched all the time), those of a write-back.
   Status evict_and_block(PageCache& cache, uint64_t first, uint64_t end);
   void unblock(PageCache& cache, uint64_t first, uint64_t end);
-  // Puts views of parts of its addresses, sorted, in the place of a view; the kernel's mappings
-  // stay. `between` runs when nobody faults through the old one any more and what the parts leave
-  // out is blocked. Errors: as evict_and_block, and then nothing has changed.
+  // Replaces a view by views of parts of its addresses, which are sorted; the kernel's mappings
+  // stay. `between` runs when no fault uses the old view any more and the pages that no part has
+  // are blocked. Errors: as evict_and_block(); then nothing has changed.
   Status swap_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between);
 

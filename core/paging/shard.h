@@ -1,5 +1,5 @@
-// Shard: a share of the pages, with its policy. Whoever holds its turn is its keeper: a thread of
-// ours, or a filler that found no free frame. Nothing here needs another lock.
+// Shard: a share of the pages, with its policy. The thread that holds its turn evicts pages: a
+// keeper thread of ours, or a filler that found no free frame. Nothing here needs another lock.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace outcore::paging {
 
-// FrameQueue: frames in order, linked through their records. The turn's holder.
+// FrameQueue: frames in order, linked through their records. REQUIRES: the turn.
 class FrameQueue {
  public:
   explicit FrameQueue(uint8_t list) : list_(list) {}
@@ -40,8 +40,8 @@ struct Victim {
   uint64_t page = 0;
   int error = 0;
   bool is_dirty = false;
-  bool is_out = false;     // no longer a victim: rescued, put back, freed or left at rest
-  bool is_probed = false;  // resident for the policy, which wants to know whether it is touched
+  bool is_out = false;     // no longer a victim: rescued, put back, freed, or left in `leaving`
+  bool is_probed = false;  // stays resident: the policy wants to know whether it is touched
 };
 
 inline region::PageWord& word_of(const Victim& victim) { return victim.cache->words[victim.page]; }
@@ -55,8 +55,8 @@ struct Shard {
   // The keeper's thread sleeps on it; 1: there is work.
   std::atomic<uint32_t> is_called{0};
 
-  // Touches wait in the inbox for the policy, which may want other pages probed after them: when
-  // there are kRescuesMax of them, the keeper is called. Counted while any page is probed.
+  // Rescues of probed pages wait in the inbox. After kRescuesMax of them the keeper is called,
+  // because the policy may want to probe other pages then. Counted only while any page is probed.
   static constexpr uint32_t kRescuesMax = 16;
   std::atomic<uint32_t> rescues{0};
   std::atomic<bool> has_probed{false};
@@ -70,19 +70,19 @@ struct Shard {
       os::wake_all(&is_called);
   }
 
-  // All below: the turn's holder.
+  // All below REQUIRES the turn.
   std::unique_ptr<Policy> policy;
-  std::string_view told_policy;  // what was told last of the one that the policy has taken
+  std::string_view told_policy;  // the chosen policy as it was published last
   FrameQueue leaving{kLeavingList};
   FrameQueue cold{kColdList};
-  FrameQueue probed{kProbedList};     // until the inbox tells of their touch
+  FrameQueue probed{kProbedList};     // until the inbox has their rescue
   uint32_t probe_price = 0;           // see Policy::choose_probes; 0: not known yet
-  uint64_t probes_paid_ns = 0;        // up to when time has paid for probes; 0: not begun
-  uint64_t capacity_page_bytes = 0;   // for which the policy's capacity was set
+  uint64_t probes_paid_ns = 0;        // time up to which probes are paid for; 0: not begun
+  uint64_t capacity_page_bytes = 0;   // the page size for which the policy's capacity was set
   std::byte* write_buffer = nullptr;  // the pager's
   uint64_t write_buffer_bytes = 0;
 
-  // Scratch of a turn: here, because a turn may run on a small signal stack.
+  // Working space of a turn: here, because a turn may run on a small signal stack.
   Victim victim[kVictimsMax];
   uint32_t victim_count = 0;
   FrameId chosen[kVictimsMax];

@@ -1,7 +1,7 @@
 // VictimBatch: the victims of one turn, and how one that does not leave becomes resident again.
 //
-// The victims themselves lie in the shard: a turn may run on a small signal stack. Held by whoever
-// holds the shard's turn.
+// The victims themselves lie in the shard, because a turn may run on a small signal stack. Used by
+// the thread that holds the shard's turn.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ class VictimBatch {
     OC_CHECK(shard.turn.is_held());
   }
 
-  // Tells the policy what happened since the last turn.
+  // Reports to the policy what happened since the last turn.
   void drain_inbox();
-  // Tells the tuner how many are leaving, and how many of them were written back first.
+  // Reports to the tuner how many pages are leaving, and how many of them were written back first.
   void note_leaving() const;
-  // Unmapping or Dropping → Resident, in the policy's hands.
+  // Unmapping or Dropping → Resident; the policy has the frame again.
   void put_back(Victim& victim);
-  // A victim that could not be evicted becomes resident again, in the policy's hands: Leaving →
-  // Resident, unless a touch has rescued it already. `minus` and `plus`: flags that the page's word
-  // loses and gets in any case.
+  // A victim that could not be evicted becomes resident again, and the policy has its frame again:
+  // Leaving → Resident, unless a touch has rescued it already. `minus` and `plus`: flags that the
+  // page's word loses and gets in any case.
   void put_back_leaving(Victim& victim, uint64_t minus, uint64_t plus);
-  // The frame is resident, and again in the policy's hands.
+  // Gives a resident frame back to the policy.
   void return_to_policy(uint32_t frame, bool was_chosen);
 
  private:

@@ -1,9 +1,9 @@
-// EvictionWorth: what the pages are worth that leave when others come in: how many of them are
-// missed again soon after they left, and how many have to be written back first. Any thread; the
-// fault path: no lock, a count may be lost.
+// EvictionWorth: estimates what is lost when pages leave to make room for others: how many of them
+// are missed again soon after they left, and how many have to be written back first. Any thread;
+// the fault path: no lock, a count may be lost.
 //
-// A few of the pages that came in are remembered, and looked at one by one until they are gone, as
-// nobody tells who evicts: in a buffer that is another process.
+// A sample of the pages that came in is checked one by one until they have left. (Evictions are not
+// reported here: in a buffer, another process evicts.)
 #pragma once
 
 #include <algorithm>
@@ -21,22 +21,23 @@ class EvictionWorth {
   static constexpr uint32_t kSample = 64, kDecisionsALook = 4;
 
   struct Page {
-    std::atomic<uint64_t> cache{0};  // its id and 1; 0: no page
+    std::atomic<uint64_t> cache{0};  // its id + 1; 0: no page
     std::atomic<uint64_t> page{0};
     std::atomic<uint64_t> since{0};  // when it came in, by the caller's clock
   };
-  // The page of the sample that is to be looked at with this decision; null: none.
+  // The page of the sample that is to be checked at this decision; nullptr: none.
   Page* next() {
     const uint64_t decision = decisions_.fetch_add(1, std::memory_order_relaxed);
     if (decision % kDecisionsALook != 0) return nullptr;
     return &sample_[decision / kDecisionsALook % kSample];
   }
-  // A page has left; it has come back soon; it came in unasked, so that nothing is known of it.
+  // A page of the sample has left; has come back soon; came in without a miss, so that it does not
+  // count.
   void note_gone() { counts_.watch(); }
   void note_back() { counts_.use(); }
   void forget() { counts_.unwatch(); }
 
-  // So many pages leave, of which so many are written back first.
+  // `pages` pages leave, of which `written` are written back first.
   void note_leaving(uint32_t pages, uint32_t written) {
     OC_CHECK(written <= pages);
     if (pages == 0) return;
@@ -50,10 +51,11 @@ class EvictionWorth {
   double written_share() const {
     return static_cast<double>(written_.load(std::memory_order_relaxed)) / kWhole;
   }
-  // The share of a miss that a page costs which leaves. What comes back in the first half of the
-  // time in which others must be used counts for both halves: pages that are touched by chance come
-  // back soon or late, those of a loop late, and a loop loses nothing by what it pushes out. Never
-  // less than kLeast, where nothing has been seen yet or nothing comes back.
+  // What a page that leaves costs, as a share of a miss. Only pages that come back in the first
+  // half of the time in which watched pages must be used are counted, and each counts twice: pages
+  // that are touched at random come back early or late alike, but pages of a loop come back late,
+  // and a loop loses nothing by what it pushes out. At least kLeast, also where nothing was
+  // observed yet.
   double share() const {
     const UseCount::Value now = counts_.value();
     const double back = (now.used + kDoubt * kLeast / 2) / (now.watched + kDoubt);

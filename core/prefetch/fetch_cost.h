@@ -1,5 +1,5 @@
 // FetchCost: what a miss costs in one store: the time until a single page is there, and the time
-// that each page more in the same transfer adds. Measured all the time, from the misses
+// that each further page of the same transfer adds. Measured continuously, from the misses
 // themselves. Any thread; the fault path: no lock, a sample may be lost.
 #pragma once
 
@@ -13,12 +13,12 @@ namespace outcore::prefetch {
 
 class FetchCost {
  public:
-  // Until it is measured: a disk of this time, 60 µs for a read and 1 GiB/s.
+  // Assumed until it is measured: a present-day disk, 60 µs for a read and 1 GiB/s.
   static constexpr uint64_t kFirstMissNs = 60'000, kFirstPageNs = 4'000;
   static constexpr uint64_t kPageNsMin = 200;
 
-  // What a miss takes before and after it can be measured: the kernel's part of the fault, the
-  // signal or the switches to an event thread and back. Before anything else.
+  // Sets the time of a miss that cannot be measured here: the kernel's part of the fault, and the
+  // signal, or the switches to an event thread and back. Called before anything else.
   void set_trap_ns(uint64_t ns) { trap_ns_ = ns; }
   // A miss brought in this many pages by one transfer, and took this long.
   void note(uint32_t pages, uint64_t ns) {
@@ -32,8 +32,8 @@ class FetchCost {
     blend(page_ns_, std::max(more, kPageNsMin), kFirstPageNs);
   }
   uint64_t miss_ns() const { return trap_ns_ + handling_ns(); }
-  // A page that comes along saves its own trap and transfer. If it seems to take nearly as long as
-  // a miss, it was measured while something else took the processor or the device.
+  // The time of a further page in a transfer. A value near that of a whole miss was measured while
+  // something else used the processor or the device, and is limited to three quarters of it.
   uint64_t page_ns() const {
     return std::clamp<uint64_t>(value(page_ns_, kFirstPageNs), 1,
                                 std::max<uint64_t>(miss_ns() * 3 / 4, 1));
@@ -45,8 +45,8 @@ class FetchCost {
     const uint64_t ns = measured.load(std::memory_order_relaxed);
     return ns == 0 ? first : ns;
   }
-  // A moving average over some 8 samples. One that is far out (the thread was off the processor)
-  // counts as four times the average.
+  // A moving average over some 8 samples. A sample that is far larger (the thread was off the
+  // processor) counts as four times the average.
   static void blend(std::atomic<uint64_t>& average, uint64_t ns, uint64_t first) {
     const uint64_t before = value(average, first);
     OC_ASSERT(before != 0);

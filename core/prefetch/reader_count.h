@@ -31,15 +31,15 @@ class ReaderCount {
     return static_cast<uint32_t>(std::max({seen & UINT32_MAX, counted_in(now - 1), uint64_t{1}}));
   }
 
-  // Whether one thread alone did, as far as misses are counted.
+  // Whether only one thread missed pages in this round and the previous one.
   bool is_one() const {
     const uint64_t now = misses_.load(std::memory_order_relaxed) / kRoundMisses + 1;
     return std::max(counted_in(now), counted_in(now - 1)) == 1;
   }
 
-  uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }  // that were noted
+  uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }  // noted so far
 
-  // The same, of anybody who missed none.
+  // The same number as note() returns, without noting a miss.
   uint32_t count() const {
     const uint64_t now = misses_.load(std::memory_order_relaxed) / kRoundMisses + 1;
     return static_cast<uint32_t>(std::max({counted_in(now), counted_in(now - 1), uint64_t{1}}));

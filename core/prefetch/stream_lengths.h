@@ -2,13 +2,14 @@
 // thread; the fault path: no lock, a count may be lost where two threads meet.
 //
 // Programs read in pieces: an object of a repository, an expert of a language model, a row of a
-// matrix. A window that doubles brings in as much behind the end of a piece as the piece has, and
-// what it pushes out costs as much again. Hur and Lin ("Memory Prefetching Using Adaptive Stream
-// Detection", MICRO 2006) keep a histogram of the lengths of streams, and prefetch only as far as
-// most streams of the present length go. So do we; but not by the length at which a stream ended,
-// which a pager cannot see. At each boundary where a window is due, it is noted whether the reader
-// comes as far as the middle of that window: its tripwire is missed, whether or not the window has
-// been brought in. So what is known is without bias, and walls fall when pieces become longer.
+// matrix. A window that doubles brings in as many pages behind the end of a piece as the piece has,
+// and the pages that these push out cost as much again. Hur and Lin ("Memory Prefetching Using
+// Adaptive Stream Detection", MICRO 2006) keep a histogram of the lengths of streams, and prefetch
+// only as far as most streams of the present length go. This class does the same, but not by the
+// length at which a stream ended, because a pager cannot see that. At each boundary where a window
+// is due, it notes whether the reader comes as far as the middle of that window (the tripwire is
+// missed, whether or not the window was brought in). So the counts are without bias, and a wall
+// disappears when pieces become longer.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,8 @@ namespace outcore::prefetch {
 
 class StreamLengths {
  public:
-  // Two an octave of pages: pieces begin and end a few pages beside the windows.
+  // Two steps for each doubling of the length, because pieces begin and end a few pages beside
+  // windows.
   static constexpr uint32_t kSteps = 40;
 
   // The step of a boundary that lies `pages` (with the stream's stride) behind its beginning.
@@ -35,7 +37,7 @@ class StreamLengths {
   }
 
   // A window is due at a boundary of this step; the reader has come to the middle of that window;
-  // or it will not be known whether it does.
+  // or it cannot be observed whether it does.
   void watch(uint32_t step) { count_of(step).watch(kWatchedMax); }
   void cross(uint32_t step) { count_of(step).use(); }
   void forget(uint32_t step) { count_of(step).unwatch(); }
@@ -51,7 +53,7 @@ class StreamLengths {
   }
 
  private:
-  static constexpr double kMissesSaved = 3;    // who meets a wall and goes on has smaller windows
+  static constexpr double kMissesSaved = 3;    // a reader that goes on past a wall restarts small
   static constexpr uint32_t kWatchedMax = 64;  // streams are fewer than pages
   UseCount& count_of(uint32_t step) {
     OC_CHECK(step < kSteps);

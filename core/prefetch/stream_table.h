@@ -14,13 +14,13 @@
 //   and more leave out their middle page. The miss there shows that the reader has come so far, and
 //   the next window is issued while half of this one is still ahead.
 // - Walls: where most streams of a cache have ended before (StreamLengths), no window is issued. A
-//   reader that goes on misses the page at the wall, and gets smaller windows there.
+//   reader that goes on misses the page at the wall, and begins with small windows behind it.
 // - Waste: misses on issued pages, other than tripwires and pages that are being filled, mean that
 //   pages were dropped, or evicted before use. If they are more than a quarter of a window (or two
 //   of a small one), the window halves. Below the first window the stream is forgotten, and nothing
 //   is detected for the next 8 misses, then 16 if that was in vain, up to 256: where memory is too
-//   small for readahead, it costs almost nothing. A reader that is merely faster than the
-//   prefetcher is no waste; `is_in_flight` tells this.
+//   small for readahead, it costs almost nothing. Misses on pages that
+//   are still being filled (`is_in_flight`) are not waste: the reader is only faster.
 // - Credit: prefetching must be earned (StreamCredit).
 // Random misses are almost never equally spaced: 1 million of them in 2^20 pages cause a handful of
 // windows.
@@ -64,7 +64,7 @@ class StreamTable {
     uint32_t along;  // how many of the stream's next pages to fill with the miss; all were issued
   };
 
-  // Tells which pages of a cache are not in memory. A guess: it may change at any time.
+  // Says which pages of a cache are not in memory. It may change at any time.
   struct Pages {
     const void* of = nullptr;
     bool (*is_absent)(const void* of, uint64_t page) = nullptr;  // nullptr: all are absent
@@ -82,13 +82,12 @@ class StreamTable {
     bool is_sequential = false;
     bool is_in_flight = false;  // the page is already being filled
     uint32_t readers = 1;       // threads that missed pages recently
-    // What is saved by a page that is there when it is read, in pages that are brought in for
-    // nothing and push out others. Counts between StreamCredit's kGainLeast
-    // and kGainMost.
+    // How many useless pages, which push out others, cost as much as one page that is in memory
+    // when it is read saves. Counts between StreamCredit's kGainLeast and kGainMost.
     double gain = StreamCredit::kGainMost;
     bool has_hints = false;  // hints are waiting in the queue: a missing page may only be late
     Pages absent{};
-    // What is known of the cache's streams, and what it costs to fetch; nullptr: no walls.
+    // The lengths of the cache's streams, and what its fills cost; nullptr: there are no walls.
     StreamLengths* lengths = nullptr;
     const FetchCost* cost = nullptr;  // of the same cache: there if `lengths` is
   };

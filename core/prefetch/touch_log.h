@@ -18,8 +18,8 @@ namespace outcore::prefetch {
 
 class TouchLog {
  public:
-  // Of a store of so many bytes; of more than 64 TiB it records the first. Its memory is used where
-  // it is touched: two bytes a unit, and four for each that is recorded. Errors: ENOMEM.
+  // Makes a log for a store of this size; of a larger one than 64 TiB it covers the first 64.
+  // Memory: two bytes a unit, and four for each that is recorded, where touched. Errors: ENOMEM.
   static Result<std::unique_ptr<TouchLog>> make(uint64_t size_bytes);
 
   // The bytes are in memory. Past the end of the log nothing is recorded.
@@ -33,12 +33,12 @@ class TouchLog {
     }
   }
 
-  // Whether it records all that it can of a store of so many bytes.
+  // Whether it covers as much of a store of this size as a new log would.
   bool has_room_for(uint64_t size_bytes) const {
     return parts_.count() == kTouchUnitEnd || parts_.count() * kTouchUnitBytes >= size_bytes;
   }
 
-  // In the order of the first touches. What is noted meanwhile may be left out.
+  // All that was recorded, in the order of first touches. What is noted meanwhile may be left out.
   std::vector<Touch> touches() const;
   // How many units were noted; at most kTouchedUnitsMax are recorded.
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
@@ -46,7 +46,7 @@ class TouchLog {
  private:
   TouchLog() = default;
 
-  // The parts of the unit that begins at `start` which the bytes [from, to) have something of.
+  // Which parts of the unit that begins at `start` overlap the bytes [from, to).
   static uint16_t parts_of(uint64_t start, uint64_t from, uint64_t to) {
     const uint64_t first = from <= start ? 0 : (from - start) / base::kSystemPage;
     const uint64_t end = to - start >= kTouchUnitBytes

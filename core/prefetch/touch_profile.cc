@@ -72,8 +72,8 @@ Result<LearntFile> read_file(std::string_view* from) {
   file.touches = from->substr(header.path_bytes, header.touches_bytes);
   from->remove_prefix(header.path_bytes + header.touches_bytes);
   if (file.path.front() != '/' || file.path.find('\0') != std::string::npos)
-    return damaged("a path is none");
-  if (!are_touches(file.touches)) return damaged("the touches of a file are none");
+    return damaged("a path is not valid");
+  if (!are_touches(file.touches)) return damaged("the touches of a file are not valid");
   return file;
 }
 
@@ -86,7 +86,7 @@ Result<TouchProfile> TouchProfile::decode(std::string_view bytes) {
   ProfileHeader header;
   const ProfileHeader ours;
   if (!read_header(&rest, &header) || std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0)
-    return Error{EINVAL, "it is no profile of learnt starts: name another file"};
+    return Error{EINVAL, "it is not a profile of learnt starts: name another file"};
   if (header.version != ours.version)
     return Error{EINVAL, "it has version " + std::to_string(header.version) +
                              ", this Outcore knows " + std::to_string(ours.version) +

@@ -21,7 +21,7 @@ inline constexpr uint64_t kTouchUnitBytes = 64 << 10;
 inline constexpr uint32_t kPartsOfUnit = kTouchUnitBytes / base::kSystemPage;
 inline constexpr uint16_t kAllParts = 0xFFFF;
 static_assert(kPartsOfUnit == 16);
-// Of one file; what was needed later is not kept: 16 GiB.
+// How many units of one file are kept (16 GiB), those that were needed first.
 inline constexpr uint32_t kTouchedUnitsMax = 256 << 10;
 inline constexpr uint32_t kTouchUnitEnd = uint32_t{1} << 30;  // no unit has this number: 64 TiB
 
