@@ -35,7 +35,7 @@ CsrView::CsrView(std::span<const std::byte> bytes)
 
 Result<CsrHeader> read_header(Medium& medium) {
   CsrHeader header;
-  const Error refused{EINVAL, "the file is no graph of `outcore bench ingest`, or is cut short"};
+  const Error refused{EINVAL, "the file is not a graph of `outcore bench ingest`, or is cut short"};
   if (medium.size_bytes() < CsrHeader::kBytes) return refused;
   if (Status s = medium.read(0, std::as_writable_bytes(std::span(&header, 1))); !s)
     return s.error();

@@ -156,9 +156,10 @@ Status Data::claim_remote() {
 Status Data::check_owner(bool is_empty) {
   const Note note = read_note(note_path());
   if (note.is_there && !note.is_ours)
-    return Error{EEXIST, note_path() +
-                             " is no note of a benchmark, and would be overwritten: move it, or " +
-                             elsewhere_};
+    return Error{EEXIST,
+                 note_path() +
+                     " is not a note of a benchmark, and would be overwritten: move it, or " +
+                     elsewhere_};
   had_note_ = note.is_ours;
   if (is_empty || had_note_ || may_overwrite_) return {};
   return Error{EEXIST, path_ + " exists and was not made by a benchmark: " +

@@ -50,7 +50,7 @@ template <typename See>
 Status for_each_edge(const std::string& path, See see) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    return Error{EINVAL, path + " is no regular file, and is read twice: name a text file"};
+    return Error{EINVAL, path + " is not a regular file, and is read twice: name a text file"};
   std::ifstream file(path);
   if (!file) return cli::failure(errno, "open " + path, "name a text file of edges");
   std::string line;
@@ -59,9 +59,9 @@ Status for_each_edge(const std::string& path, See see) {
     if (next_word(rest).empty()) continue;
     uint64_t vertex[2] = {};
     if (!parse_edge(line, vertex))
-      return Error{EINVAL,
-                   cli::format("%s, line %llu is no edge: write two vertex numbers, as in 17 42",
-                               path.c_str(), static_cast<unsigned long long>(number))};
+      return Error{
+          EINVAL, cli::format("%s, line %llu is not an edge: write two vertex numbers, as in 17 42",
+                              path.c_str(), static_cast<unsigned long long>(number))};
     if (Status s = see(vertex[0], vertex[1]); !s) return s;
   }
   if (file.bad()) return cli::failure(EIO, "read " + path, "copy it to another disk");

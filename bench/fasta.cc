@@ -46,10 +46,11 @@ Status read_fasta(const std::string& path, std::vector<uint8_t>& bases) {
     for (const char c : line) {
       const uint8_t meaning = meanings[static_cast<unsigned char>(c)];
       if (meaning == kBlank) continue;
-      if (!has_begun) return Error{EINVAL, path + " is no FASTA: it does not begin with '>'"};
+      if (!has_begun) return Error{EINVAL, path + " is not FASTA: it does not begin with '>'"};
       if (meaning == kWrong)
-        return Error{EINVAL, cli::format("%s is no FASTA: line %llu has what is no letter",
-                                         path.c_str(), static_cast<unsigned long long>(number))};
+        return Error{EINVAL,
+                     cli::format("%s is not FASTA: line %llu has something that is not a letter",
+                                 path.c_str(), static_cast<unsigned long long>(number))};
       bases.push_back(meaning);
     }
   }

@@ -238,7 +238,7 @@ Status check_sharing(const Options& o) {
   else if (o.frames == "private" || o.delivery == "mprotect")
     why = "private frames and mprotect keep pages to their process";
   else if (!o.store.empty() && plain_path(o.store).empty())
-    why = without_password(o.store) + " is no file";
+    why = without_password(o.store) + " is not a file";
   const bool is_written_by_all =
       o.processes > 1 && (o.workload == "sort" || (o.is_overlapping && o.write_percent != 0));
   const char* const remedy =
@@ -251,15 +251,15 @@ Status check_reuse(const Options& o) {
   if (!o.has_reuse) return {};
   if (std::none_of(o.memories.begin(), o.memories.end(), is_outcore))
     return refuse("--reuse is recorded in outcore alone: say --memory outcore");
-  if (o.processes != 1) return refuse("--reuse is told of one process: leave out --processes");
-  if (o.is_shared) return refuse("--reuse is not told of a buffer: use --share off");
+  if (o.processes != 1) return refuse("--reuse is measured in one process: leave out --processes");
+  if (o.is_shared) return refuse("--reuse is not measured in a buffer: use --share off");
   return {};
 }
 
 Status check_numbers(const Options& o) {
   if (!is_power_of_two(o.page_bytes) || o.page_bytes < 4096 || o.page_bytes > (uint64_t{16} << 20))
     return refuse("--page " + typed_bytes(o.page_bytes) +
-                  " is no page size: use a power of two, 4k … 16M");
+                  " is not a page size: use a power of two, 4k … 16M");
   if (!is_graph_workload(o.workload) &&
       (o.size_bytes < kUnitBytes || o.size_bytes % kUnitBytes != 0))
     return refuse("--size must be a multiple of 4 KiB, and not 0");
@@ -277,7 +277,7 @@ Status check_numbers(const Options& o) {
     return refuse("structure '" + o.structure + "' is unknown: use one of " +
                   joined(structure_names()));
   if (o.workload == "map-lookup" && o.size_bytes < kLookupBytesMin)
-    return refuse("--size must be 64k or more: the first 4 KiB tell where the structure lies");
+    return refuse("--size must be 64k or more: the first 4 KiB say where the structure lies");
   if (o.passes == 0) return refuse("--passes must be 1 or more");
   if (Status s = check_kernels(o); !s) return s;
   if (Status s = check_samples(o); !s) return s;

@@ -138,7 +138,7 @@ std::optional<RunResult> RunResult::from_wire(const Json& wire) {
 
 Result<RunResult> RunResult::from_json(const Json& line) {
   if (!line.is_object() || !line.contains("workload") || !line.contains("rate"))
-    return Error{EINVAL, "a line is no benchmark's: use what `outcore bench --json` printed"};
+    return Error{EINVAL, "a line is not of a benchmark: use what `outcore bench --json` printed"};
   JsonFields fields(line);
   RunResult result;
   result.workload = fields.get("workload", std::string());

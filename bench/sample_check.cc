@@ -28,12 +28,15 @@ Status check_sample(const RunResult& result, uint64_t reads, double tellable_sha
   const double chance = 3 * std::sqrt(tellable_share * (1 - tellable_share) / all);
   const double right_min = std::max(0.0, kRightShareMin * tellable_share - chance);
   if (right < right_min)
-    return Error{EILSEQ, cli::format("%.1f %% of the reads were told right, and not %.0f %%",
-                                     right * 100, right_min * 100)};
+    return Error{EILSEQ,
+                 cli::format("%.1f %% of the reads were classified correctly, and not %.0f %%",
+                             right * 100, right_min * 100)};
   if (is_true < kRightShareMin)
-    return Error{EILSEQ, cli::format("of %.1f %% of the reads something true was told, and not of "
-                                     "%.0f %%",
-                                     is_true * 100, kRightShareMin * 100)};
+    return Error{
+        EILSEQ,
+        cli::format("%.1f %% of the reads were classified correctly or at a higher rank, and not "
+                    "%.0f %%",
+                    is_true * 100, kRightShareMin * 100)};
   return check_answers(result, answers);
 }
 

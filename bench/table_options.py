@@ -27,7 +27,7 @@ def parse(arguments, prog, description, quick, names, paths, more=None, repeats=
     options = parser.parse_args(arguments)
     unknown = [name for name in options.rows or [] if name not in names]
     if unknown:
-        parser.exit(2, f"{prog}: '{unknown[0]}' is no row; there are: {', '.join(names)}\n")
+        parser.exit(2, f"{prog}: '{unknown[0]}' is not a row; there are: {', '.join(names)}\n")
     if options.repeats is None:
         options.repeats = 1 if options.quick else repeats
     if not 1 <= options.repeats <= 99:

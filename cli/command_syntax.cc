@@ -94,7 +94,7 @@ std::string text_of(const Stray& stray) {
     if (command->get_option_no_throw(name) != nullptr)
       return std::string("'").append(name).append("' goes after the command, as in ") + stray.verb +
              " " + command->get_name() + " " + name;
-  return "'" + name + "' is no option of " + stray.verb + did_you_mean(*stray.part, name) +
+  return "'" + name + "' is not an option of " + stray.verb + did_you_mean(*stray.part, name) +
          (commands.empty() ? "" : ": use one of " + names_of(commands));
 }
 
@@ -143,7 +143,7 @@ Number whole_number(const std::string& option, const std::string& text) {
   const auto parsed = std::from_chars(text.data(), end, number);
   if (parsed.ec == std::errc() && parsed.ptr == end) return number;
   throw CLI::ValidationError(
-      option, "'" + text + "' is no whole number" +
+      option, "'" + text + "' is not a whole number" +
                   (parsed.ec == std::errc::result_out_of_range ? " that it takes" : "") +
                   ": write one of 0 or more, as in 1000");
 }

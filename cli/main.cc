@@ -115,7 +115,7 @@ Result<uint64_t> parse_size(const std::string& text) {
   if (is_too_large)
     return Error{EINVAL, "'" + text + "' is more bytes than there are addresses: name fewer"};
   return Error{EINVAL,
-               "'" + text + "' is no size: write a number with k, M, G or T, as in 64k or 1.5G"};
+               "'" + text + "' is not a size: write a number with k, M, G or T, as in 64k or 1.5G"};
 }
 
 int report(const Error& error) {

@@ -9,7 +9,7 @@ namespace outcore::cli {
 
 enum class HowWritten {
   kInPlace,  // it is opened and written
-  kReplaced  // a new file takes its place; what is no regular file is written into
+  kReplaced  // a new file takes its place; what is not a regular file is written into
 };
 
 // `attempt`: for the message, as in "--json out.json". Nothing is opened or made. Errors: EISDIR,

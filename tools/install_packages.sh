@@ -45,7 +45,7 @@ packages_of() {
     ;;
   rivals-adios2) echo python3-pip ;;
   *)
-    echo "install_packages.sh: '$1' is no group:" \
+    echo "install_packages.sh: '$1' is not a group:" \
       "build, test, redis, engines, kraken, bench, profile, demo, docs, qemu, programs, mpi," \
       "clean-root, rivals-LIBRARY" >&2
     return 2

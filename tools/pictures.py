@@ -77,7 +77,7 @@ def take(shot, page, name, shown, width=WIDTH, scheme="light"):
 def main():
     names = sys.argv[1:] or list(RUNS)
     if unknown := [name for name in names if name not in RUNS]:
-        sys.exit(f"pictures: '{unknown[0]}' is no use case: use one of {', '.join(RUNS)}")
+        sys.exit(f"pictures: '{unknown[0]}' is not a use case: use one of {', '.join(RUNS)}")
     path = f"{ROOT / 'build/bin'}:{os.path.dirname(PYTHON)}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "OUTCORE_CONFIG": ""}
     shot = browser.Browser()

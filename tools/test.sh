@@ -307,7 +307,7 @@ if [[ ${stages[0]} == list ]]; then
 fi
 for name in "${stages[@]}"; do
   if [[ " ${all_stages[*]} " != *" $name "* ]]; then
-    echo "test.sh: '$name' is no stage; there are: ${all_stages[*]}" >&2
+    echo "test.sh: '$name' is not a stage; there are: ${all_stages[*]}" >&2
     exit 2
   fi
 done

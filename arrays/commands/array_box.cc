@@ -129,7 +129,7 @@ Result<Dims> parse_tiles(const std::string& text) {
   for (const std::string& part : parts_of(text)) {
     const auto extent = number_of(part);
     if (!extent || *extent < 1)
-      return Error{EINVAL, "tiles '" + text + "' are none: write as in --tiles 64,64,64"};
+      return Error{EINVAL, "tiles '" + text + "' are not valid: write as in --tiles 64,64,64"};
     tiles.push_back(static_cast<uint64_t>(*extent));
   }
   return tiles;

@@ -189,7 +189,7 @@ void add_copies(CommandSyntax& parent) {
   parent.add("import", "copy arrays of a file into a container")
       .word("FILE", copy->file, kFile)
       .optional_word("NAME", copy->names, "of arrays in it (all)")
-      .option("--to", copy->uri, "the container; made if there is none")
+      .option("--to", copy->uri, "the container; created if it is missing")
       .required()
       .flag("--replace", copy->may_replace, "replace arrays that are there")
       .option("--compress", copy->compress, "lz4, zstd or zstd:LEVEL, each tile (none)")
@@ -208,7 +208,7 @@ void add_drain(CommandSyntax& parent) {
   parent.add("drain", "copy finished arrays to another container, verified")
       .word("URI", drain->from, kContainer)
       .optional_word("NAME", drain->names, "of arrays (all)")
-      .option("--to", drain->to, "the other container; made if there is none")
+      .option("--to", drain->to, "the other container; created if it is missing")
       .required()
       .option("--rate", drain->rate, "at most so many bytes a second: 200M (no limit)")
       .flag("--remove", drain->may_remove,

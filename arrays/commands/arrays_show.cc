@@ -112,7 +112,8 @@ Status print_value(const Arrays& arrays, const Shown& shown, const ArraysShow& s
       return s;
     const ToNumber read = to_number(info.type);
     if (read == nullptr && info.type.name[0] != 'S')
-      return Error{EINVAL, "'" + info.name + "' holds " + info.type.name + ", which is no number"};
+      return Error{EINVAL,
+                   "'" + info.name + "' holds " + info.type.name + ", which is not a number"};
     text =
         read != nullptr ? format("%.17g", read(bytes.data())) : bytes.substr(0, bytes.find('\0'));
     if (read != nullptr)
@@ -175,7 +176,7 @@ Status read_range(const std::string& text, const Numbers& numbers, double* low, 
   if (colon != std::string::npos && read(std::string_view(text).substr(0, colon), low) &&
       read(std::string_view(text).substr(colon + 1), high) && *low < *high)
     return {};
-  return Error{EINVAL, "range '" + text + "' is none: write as in --range 0:1.5"};
+  return Error{EINVAL, "range '" + text + "' is not valid: write as in --range 0:1.5"};
 }
 
 Status check_picture(const ArraysShow& show, const std::string& path) {
@@ -243,7 +244,7 @@ Status show_array(const ArraysShow& show) {
   if (is_text || shown.dims.empty()) return print_value(arrays.value(), shown, show);
   if (to_number(info->type) == nullptr)
     return Error{EINVAL, "'" + show.name + "' holds " + info->type.name +
-                             ", which are no numbers: show one value, as in --slice 0"};
+                             ", which are not numbers: show one value, as in --slice 0"};
   if (shown.dims.size() > 2)
     return Error{EINVAL, "slice '" + words + "' has " + std::to_string(shown.dims.size()) +
                              " dimensions: a picture has two, as in --slice " +

@@ -71,7 +71,7 @@ class NpyReader final : public ArrayReader {
     if (Status s = file_.open("open ", path, O_RDONLY); !s) return s;
     struct stat facts {};
     if (::fstat(file_.fd(), &facts) != 0) return failure(errno, "look at " + file_.path());
-    if (!S_ISREG(facts.st_mode)) return Error{EINVAL, file_.path() + " is no file"};
+    if (!S_ISREG(facts.st_mode)) return Error{EINVAL, file_.path() + " is not a regular file"};
     std::string bytes(kNpyPrefixBytes, '\0');
     auto n = file_.read(0, bytes.data(), bytes.size());
     if (!n) return n.error();

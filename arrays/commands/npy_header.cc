@@ -27,7 +27,7 @@ Result<NumpyType> parse_word(const std::string& word) {
   const size_t bracket = word.find('[');
   std::string name = word.substr(0, bracket);
   if (name.size() < 2 || std::string_view("<>|=").find(name[0]) == std::string_view::npos)
-    return wrong("'" + word + "' is no type of NumPy's");
+    return wrong("'" + word + "' is not a type of NumPy's");
   parsed.is_swapped = name[0] == '>';
   if (name[0] != '|') name[0] = '<';
   const char kind = name[1];
@@ -38,7 +38,7 @@ Result<NumpyType> parse_word(const std::string& word) {
   uint32_t size = 0;
   const auto end = std::from_chars(name.data() + 2, name.data() + name.size(), size);
   if (name.size() < 3 || end.ec != std::errc() || end.ptr != name.data() + name.size())
-    return wrong("'" + word + "' is no type of NumPy's");
+    return wrong("'" + word + "' is not a type of NumPy's");
   if (kind == 'U') {
     parsed.unicode_chars = size;
     parsed.type = {"S" + std::to_string(uint64_t{size} * 4), size * 4};
@@ -50,7 +50,7 @@ Result<NumpyType> parse_word(const std::string& word) {
     parsed.note = "<" + word.substr(1);
     return parsed;
   }
-  if (bracket != std::string::npos) return wrong("'" + word + "' is no type of NumPy's");
+  if (bracket != std::string::npos) return wrong("'" + word + "' is not a type of NumPy's");
   if (kind == 'S' || kind == 'V' || kind == 'a') {
     if (size == 0 || size > kElementBytesMax)
       parsed.refusal = "its elements have " + std::to_string(size) + " bytes, not 1 to 1048576";
@@ -133,7 +133,7 @@ std::string numpy_type_of(const ArrayType& type, const Texts& attributes) {
 
 Result<uint64_t> npy_header_bytes(std::string_view prefix) {
   if (!prefix.starts_with(kMagic) || prefix.size() < kNpyPrefixBytes)
-    return wrong("it is no .npy file: it does not begin as one");
+    return wrong("it is not an .npy file: it does not begin as one");
   const auto byte = [prefix](size_t i) { return uint64_t{static_cast<uint8_t>(prefix[i])}; };
   const uint64_t version = byte(6);
   if (version < 1 || version > 3)
@@ -235,14 +235,14 @@ Result<std::u32string> utf32_of(std::string_view text) {
     const auto first = static_cast<uint8_t>(text[i]);
     const size_t more = first < 0x80 ? 0 : first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
     char32_t letter = first < 0x80 ? first : first & (0x3f >> more);
-    if (first >= 0x80 && (first < 0xc2 || first > 0xf4)) return wrong("it is no UTF-8");
-    if (i + more >= text.size()) return wrong("it is no UTF-8");
+    if (first >= 0x80 && (first < 0xc2 || first > 0xf4)) return wrong("it is not UTF-8");
+    if (i + more >= text.size()) return wrong("it is not UTF-8");
     for (size_t k = 1; k <= more; ++k) {
       const auto next = static_cast<uint8_t>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return wrong("it is no UTF-8");
+      if ((next & 0xc0) != 0x80) return wrong("it is not UTF-8");
       letter = letter << 6 | (next & 0x3f);
     }
-    if (letter > 0x10ffff) return wrong("it is no UTF-8");
+    if (letter > 0x10ffff) return wrong("it is not UTF-8");
     letters += letter;
     i += more + 1;
   }
@@ -253,7 +253,7 @@ Result<std::string> utf8_of(std::u32string_view letters) {
   std::string text;
   while (!letters.empty() && letters.back() == 0) letters.remove_suffix(1);
   for (const char32_t c : letters) {
-    if (c > 0x10ffff) return wrong("it has a letter that is none");
+    if (c > 0x10ffff) return wrong("it has a character that is not valid");
     const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
     constexpr uint8_t kFirst[] = {0, 0xc0, 0xe0, 0xf0};
     text += static_cast<char>(kFirst[more] | c >> (6 * more));

@@ -31,7 +31,7 @@ Status check_file(const ArrayFormat& format, const std::string& path) {
   if (S_ISDIR(about.st_mode))
     return Error{EIO, attempted + ": it is a folder: name a file, or a folder that ends in .zarr"};
   if (!S_ISREG(about.st_mode))
-    return Error{EIO, attempted + ": it is no regular file: copy it into one first"};
+    return Error{EIO, attempted + ": it is not a regular file: copy it into one first"};
   return {};
 }
 

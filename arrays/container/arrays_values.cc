@@ -41,9 +41,10 @@ Dims strides_of(const Entry& entry) {
 }  // namespace
 
 Result<ArrayType> ArrayType::parse(std::string_view name) {
-  const Error unknown{EINVAL, "'" + std::string(name) +
-                                  "' is no type of elements: write as NumPy does: <f8, <i4, |u1, "
-                                  "|b1, <c16, S12, V24"};
+  const Error unknown{EINVAL,
+                      "'" + std::string(name) +
+                          "' is not a type of elements: write as NumPy does: <f8, <i4, |u1, "
+                          "|b1, <c16, S12, V24"};
   if (name == "text" || name == "object") return ArrayType{std::string(name), 1};
   std::string_view rest = name;
   char order = '|';

@@ -82,7 +82,7 @@ Status Catalog::look() const {
   if (is_zero && size >= kNewBytes && (size == kNewBytes || !storage_.ends_where_used()))
     return nothing;
   return Error{EINVAL, storage_.uri() +
-                           " is no container of arrays: name another, or import it (outcore "
+                           " is not a container of arrays: name another, or import it (outcore "
                            "arrays import)"};
 }
 

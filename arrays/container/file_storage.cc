@@ -88,7 +88,7 @@ Result<std::shared_ptr<ContainerStorage>> FileStorage::open(const StorageOptions
   struct stat about {};
   if (::fstat(file->fd_, &about) != 0) return base::system_error(errno, "look at " + path);
   if (!S_ISREG(about.st_mode))
-    return Error{EINVAL, "open " + path + ": it is no regular file: name a container"};
+    return Error{EINVAL, "open " + path + ": it is not a regular file: name a container"};
   file->is_pmem_ = pmem.has_value();
   if (pmem) file->memory_ = FileMemory::of(file->fd_, options.is_writable, *pmem);
   if (file->memory_ != nullptr) return std::shared_ptr<ContainerStorage>(std::move(file));

@@ -81,7 +81,7 @@ Result<ObjectBytes> load_object_bytes(const Arrays& arrays, const std::string& n
   if (object.bytes.size() < sizeof head) return damaged(name, "it has no head");
   std::memcpy(&head, object.bytes.data(), sizeof head);
   if (std::memcmp(head.magic, kObjectMagic, sizeof kObjectMagic) != 0)
-    return wrong(name, "it is no object of outcore::store_object: load it as text");
+    return wrong(name, "it is not an object of outcore::store_object: load it as text");
   if (head.version > kObjectVersion)
     return wrong(name, "it has version " + std::to_string(head.version) +
                            " of the format, newer than this Outcore's " +

@@ -24,7 +24,7 @@ class Hdf5Reader final : public ArrayReader {
     path_ = path;
     file_ = open_file(path);
     if (!file_.ok() && H5Fis_hdf5(path.c_str()) <= 0)
-      return Error{EINVAL, "open " + path + ": it is no HDF5 file: name another"};
+      return Error{EINVAL, "open " + path + ": it is not an HDF5 file: name another"};
     if (!file_.ok()) return hdf5_damage("open " + path);
     attributes_ = load_hdf5_attributes(file_.id());
     const auto visit = [](hid_t, const char* name, const H5O_info_t* facts, void* of) -> herr_t {

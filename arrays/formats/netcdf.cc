@@ -51,7 +51,7 @@ class NetcdfReader final : public ArrayReader {
       file_ = -1;
       if (code == NC_ENOTNC)
         return Error{EINVAL,
-                     "open " + path + ": it is no NetCDF file, or its beginning is damaged"};
+                     "open " + path + ": it is not a NetCDF file, or its beginning is damaged"};
       return failed_read(code, "open " + path);
     }
     attributes_ = load_netcdf_attributes(file_, NC_GLOBAL);

@@ -30,7 +30,7 @@ Result<zip_t*> open_zip(const std::string& path, int flags) {
   zip_error_fini(&error);
   if (code == ZIP_ER_NOZIP || code == ZIP_ER_INCONS)
     return Error{EINVAL, "open " + path +
-                             ": it is no .npz file, or it is damaged or truncated: "
+                             ": it is not an .npz file, or it is damaged or truncated: "
                              "make it anew, or go back to a copy"};
   return Error{code == ZIP_ER_NOENT ? ENOENT : EINVAL, "open " + path + ": " + why};
 }

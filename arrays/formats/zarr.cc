@@ -84,7 +84,7 @@ class ZarrReader final : public ArrayReader {
     if (Status s = look(path_, "", 0); !s) return s;
     if (is_zarr_) return {};
     return Error{EINVAL, path_ +
-                             " is no Zarr folder: it has neither zarr.json nor .zgroup nor "
+                             " is not a Zarr folder: it has neither zarr.json nor .zgroup nor "
                              ".zarray"};
   }
 
@@ -96,7 +96,7 @@ class ZarrReader final : public ArrayReader {
     const bool is_array = is_array2 || (is_node3 && metadata["node_type"] == "array");
     is_zarr_ = is_zarr_ || is_array || is_node3 || is_there(folder + "/.zgroup");
     if ((is_array2 || is_node3) && !metadata.is_object())
-      return Error{EINVAL, folder + ": its metadata are no JSON"};
+      return Error{EINVAL, folder + ": its metadata are not JSON"};
     if (is_array) return add(folder, name, metadata, is_node3);
     if (depth == 0)
       attributes_ = texts_of(is_node3 ? metadata["attributes"] : read_json(folder + "/.zattrs"));
@@ -217,7 +217,7 @@ class ZarrWriter final : public ArrayWriter {
     for (const fs::path& part : fs::path(name)) {
       const std::string text = part.string();
       if (text.empty() || text[0] == '.' || text == "/" || text == "zarr.json")
-        return Error{EINVAL, "its name is none in Zarr: rename it"};
+        return Error{EINVAL, "Zarr does not allow its name: rename it"};
     }
     return check_zarr(array);
   }

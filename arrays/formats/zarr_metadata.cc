@@ -254,9 +254,9 @@ Result<ZarrArray> parse_zarr3(const Json& metadata) {
   FileArray& array = zarr.array;
   const Json& grid = metadata["chunk_grid"];
   const Json& keys = metadata["chunk_key_encoding"];
-  if (!read_dims(metadata["shape"], &array.info.dims)) return wrong("its shape is none");
+  if (!read_dims(metadata["shape"], &array.info.dims)) return wrong("its shape is not valid");
   if (!read_dims(grid["configuration"]["chunk_shape"], &array.info.tiles))
-    return wrong("its chunk_shape is none");
+    return wrong("its chunk_shape is not valid");
   array.attributes = texts_of(metadata["attributes"]);
   note_dims(metadata["dimension_names"], &array);
   array.info.type = type_of_zarr3(metadata["data_type"]);

@@ -146,14 +146,14 @@ void add_applications(CommandSyntax& bench, const std::shared_ptr<BenchRequest>&
           "the program (records)")
       .option("--allocator", o.allocator, kTableAllocatorHelp)
       .option("--genomes", request->genomes,
-              "real ones instead, of FOLDER/GENUS/SPECIES/STRAIN.fna; they tell the size")
+              "real ones instead, of FOLDER/GENUS/SPECIES/STRAIN.fna; the size is theirs")
       .type("FOLDER")
       .number("--reads", request->reads, "reads of all threads together (2000)")
       .at_least(1)
       .flag("--lookups", o.is_of_lookups, "no reads: k-mers are looked up, each by itself")
       .number("--touches", o.touches, "look-ups of all threads together (200000)")
       .at_least(1)
-      .option("--processes", o.processes, "which tell each its part of the reads (1)")
+      .option("--processes", o.processes, "each of which classifies a part of the reads (1)")
       .flag("--pin-top", o.is_top_pinned, "the upper of two levels stays in memory (mmap: mlock)")
       .option("--export", o.export_folder,
               "a new folder for genomes, taxonomy, reads and answers, as files of text")

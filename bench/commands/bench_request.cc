@@ -39,7 +39,7 @@ Status resolve_budget(BenchRequest& request) {
   const char* const end = text.data() + text.size() - 1;
   const auto parsed = std::from_chars(text.data(), end, percent);
   if (parsed.ec != std::errc() || parsed.ptr != end || !(percent > 0 && percent <= 1000))
-    return Error{EINVAL, "--budget " + text + " is no share of the data: write 8% or 12.5%"};
+    return Error{EINVAL, "--budget " + text + " is not a share of the data: write 8% or 12.5%"};
   if (bench::is_graph_workload(o.workload) || o.workload == "graph-construct")
     return Error{EINVAL, "--budget " + text + ": " + o.workload +
                              " has no --size that it could be a share of: write bytes, as in 64M"};
@@ -63,7 +63,7 @@ Status resolve_genomes(BenchRequest& request) {
   Options& o = request.options;
   if (!request.genomes) return {};
   if (request.genomes->empty())
-    return Error{EINVAL, "--genomes '' is no folder: name one of FASTA files, or leave it out"};
+    return Error{EINVAL, "--genomes '' is not a folder: name one of FASTA files, or leave it out"};
   if (o.size_bytes != Options().size_bytes)
     return Error{EINVAL, "--genomes have a size of their own: leave out --size"};
   auto files = bench::GenomeFiles::read(*request.genomes);
@@ -90,7 +90,7 @@ Status resolve_samples(BenchRequest& request) {
 Status BenchRequest::resolve() {
   Options& o = options;
   if (o.has_reuse && !is_json)
-    return Error{EINVAL, "--reuse is told in lines of JSON: add --json, or leave it out"};
+    return Error{EINVAL, "--reuse is printed as lines of JSON: add --json, or leave it out"};
   if (Status s = resolve_samples(*this); !s) return s;
   if (Status s = resolve_class(o); !s) return s;
   if (Status s = resolve_genomes(*this); !s) return s;

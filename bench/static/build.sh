@@ -30,7 +30,7 @@ sources_of() { # sources_of NAME: what it is compiled of
   stream) parts="stream_passes" ;;
   himeno) parts="poisson_loop" ;;
   *)
-    echo "build.sh: '$1' is no program: use one of ${names[*]}" >&2
+    echo "build.sh: '$1' is not a program: use one of ${names[*]}" >&2
     return 2
     ;;
   esac

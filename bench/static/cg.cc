@@ -8,7 +8,7 @@
 namespace outcore::bench {
 namespace {
 
-static_assert(SparseProblem::of_class(kNasClass), "NAS_CLASS is none of S, W, A, B");
+static_assert(SparseProblem::of_class(kNasClass), "NAS_CLASS is not one of S, W, A, B");
 constexpr SparseProblem kProblem = *SparseProblem::of_class(kNasClass);
 constexpr uint64_t kRows = kProblem.rows;
 

@@ -7,7 +7,7 @@
 namespace outcore::bench {
 namespace {
 
-static_assert(FourierGrid::of_class(kNasClass), "NAS_CLASS is none of S, W, A, B");
+static_assert(FourierGrid::of_class(kNasClass), "NAS_CLASS is not one of S, W, A, B");
 constexpr FourierGrid kGrid = *FourierGrid::of_class(kNasClass);
 
 dlm Complex waves[kGrid.points()], state[kGrid.points()];

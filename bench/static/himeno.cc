@@ -10,7 +10,7 @@
 namespace outcore::bench {
 namespace {
 
-static_assert(PoissonGrid::of_class(kNasClass), "NAS_CLASS is none of S, W, A, B");
+static_assert(PoissonGrid::of_class(kNasClass), "NAS_CLASS is not one of S, W, A, B");
 constexpr PoissonGrid kGrid = *PoissonGrid::of_class(kNasClass);
 constexpr uint64_t kCells = kGrid.cells();
 

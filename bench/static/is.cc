@@ -8,7 +8,7 @@
 namespace outcore::bench {
 namespace {
 
-static_assert(IntegerKeys::of_class(kNasClass), "NAS_CLASS is none of S, W, A, B");
+static_assert(IntegerKeys::of_class(kNasClass), "NAS_CLASS is not one of S, W, A, B");
 constexpr IntegerKeys kKeys = *IntegerKeys::of_class(kNasClass);
 
 dlm uint32_t keys[kKeys.count], buckets[kKeys.count], ranks[kKeys.limit()];

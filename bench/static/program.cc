@@ -40,7 +40,7 @@ Program::Program(const char* name, uint64_t data_bytes, unsigned usual_passes, i
   char* end = nullptr;
   const unsigned long passes = std::strtoul(argv[2], &end, 10);
   if (*argv[2] < '0' || *argv[2] > '9' || *end != 0 || passes < passes_min || passes > kLoopsMax)
-    refuse(argv[2], cli::format("is no number of passes: use %u … %u", passes_min, kLoopsMax));
+    refuse(argv[2], cli::format("is not a number of passes: use %u … %u", passes_min, kLoopsMax));
   passes_ = static_cast<unsigned>(passes);
 }
 

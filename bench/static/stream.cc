@@ -7,7 +7,7 @@
 namespace outcore::bench {
 namespace {
 
-static_assert(StreamSize::of_class(kNasClass), "NAS_CLASS is none of S, W, A, B");
+static_assert(StreamSize::of_class(kNasClass), "NAS_CLASS is not one of S, W, A, B");
 constexpr StreamSize kSize = *StreamSize::of_class(kNasClass);
 
 dlm double a[kSize.elements], b[kSize.elements], c[kSize.elements];

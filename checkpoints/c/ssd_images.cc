@@ -192,7 +192,7 @@ class SsdImages final : public SsdPool {
   }
   Error taken(const std::string& name) const {
     return {EEXIST, "the image " + place_of(name) +
-                        " is there, and is no memory of oc_ssd_malloc: take another name"};
+                        " is there, and is not memory of oc_ssd_malloc: take another name"};
   }
   Status make_empty(const std::string& name) const {
     OpenOptions options;

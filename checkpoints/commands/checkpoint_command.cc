@@ -153,7 +153,7 @@ int export_to(const Words& words) {
   return report(
       {EIO, "export '" + one_line(words.name) + "' of " + words.pool +
                 ": it is damaged there: " + copied.message() +
-                "; `outcore checkpoint verify` tells which are whole; or restore a copy"});
+                "; `outcore checkpoint verify` shows which are whole; or restore a copy"});
 }
 
 int clone(const Words& words) {

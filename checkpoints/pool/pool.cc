@@ -86,7 +86,7 @@ Status Pool::can_found(const PoolOptions& options) const {
     return Error{EINVAL, attempted + ": there is no pool: check the path, or create one first"};
   for (const std::string& name : names.value())
     if (name != kData && name != "lock" && name != "readers" && name != kUnfinishedJournal)
-      return Error{EINVAL, attempted + ": it is no pool and not empty ('" + name +
+      return Error{EINVAL, attempted + ": it is not a pool, and not empty ('" + name +
                                "'): name a new or an empty folder"};
   return check_chunk(options.chunk_bytes == 0 ? kChunkBytesDefault : options.chunk_bytes,
                      attempted);

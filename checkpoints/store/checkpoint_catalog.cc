@@ -79,7 +79,7 @@ Result<versioned::State> newest_state(const std::string& text) {
         last = loaded.error();
       } else if (!loaded->damage) {
         last = {EIO, "list the checkpoints of " + path + ": " + loaded->damage.message() +
-                         ": `outcore checkpoint verify` tells what can still be read; or restore "
+                         ": `outcore checkpoint verify` shows what can still be read; or restore "
                          "a copy"};
         break;
       } else if (loaded->has_base) {

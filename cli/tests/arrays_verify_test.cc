@@ -95,7 +95,7 @@ TEST_F(ArraysVerifyCommand, ADamagedHeaderIsNoForeignFile) {
     const Outcome outcome = run(std::string("arrays ") + verb + " " + container_);
     EXPECT_EQ(outcome.status, 1) << verb;
     EXPECT_NE(outcome.err.find("is damaged"), std::string::npos) << outcome.err;
-    EXPECT_EQ(outcome.err.find("is no container"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("is not a container"), std::string::npos) << outcome.err;
   }
 }
 
@@ -177,18 +177,18 @@ TEST_F(ArraysVerifyCommand, WhatIsWrongWithAFileHasStatus1AndARemedy) {
   const std::pair<std::string, const char*> cases[] = {
       {"ls " + path("none.oca"), "name a container that is there"},
       {"ls " + path("empty.oca"), "is empty: store arrays in it first"},
-      {"ls " + path("edges.txt"), "is no container of arrays: name another"},
-      {"ls " + dir(), "it is no regular file: name a container"},
-      {"verify " + path("edges.txt"), "is no container of arrays: name another"},
-      {"drain " + path("edges.txt") + " --to " + path("to.oca"), "is no container of arrays"},
+      {"ls " + path("edges.txt"), "is not a container of arrays: name another"},
+      {"ls " + dir(), "it is not a regular file: name a container"},
+      {"verify " + path("edges.txt"), "is not a container of arrays: name another"},
+      {"drain " + path("edges.txt") + " --to " + path("to.oca"), "is not a container of arrays"},
       {"info " + container_ + " nosuch", "it has 'u', 'v'"},
       {"export " + container_ + " u --to " + path("none/x.npy"), "none/x.npy: No such file or"},
       {"show " + container_ + " u --out " + path("none/x.png"), "make the folder"},
       {"import " + path("none.npy") + " --to a.oca", "name a file that is there"},
-      {"import " + path("pipe.npy") + " --to a.oca", "it is no regular file: copy it"},
+      {"import " + path("pipe.npy") + " --to a.oca", "it is not a regular file: copy it"},
       {"import " + path("D.h5") + " --to a.oca", "D.h5: it is damaged or truncated: make it anew"},
-      {"import " + path("T.nc") + " --to a.oca", "it is no NetCDF file"},
-      {"import " + path("T.npz") + " --to a.oca", "it is no .npz file"}};
+      {"import " + path("T.nc") + " --to a.oca", "it is not a NetCDF file"},
+      {"import " + path("T.npz") + " --to a.oca", "it is not an .npz file"}};
   for (const auto& [command, words] : cases) {
     const Outcome outcome = outcome_of("timeout 20 " + command_path() + " arrays " + command);
     if (outcome.err.find("was built without") != std::string::npos) continue;

@@ -367,7 +367,7 @@ TEST_F(CheckpointCommand, SaysWhatIsWrongInOneLine) {
   }
   const Outcome prune = checkpoint("prune " + pool() + " --last -1");
   EXPECT_EQ(prune.status, 2);
-  EXPECT_NE(prune.err.find("--last: '-1' is no whole number: write one"), std::string::npos)
+  EXPECT_NE(prune.err.find("--last: '-1' is not a whole number: write one"), std::string::npos)
       << prune.err;
 }
 

@@ -47,16 +47,16 @@ INSTANTIATE_TEST_SUITE_P(
         WrongLines{"root@localhost 64M\nlocalhost 32M\n", "leave out 'root@'"},
         WrongLines{"localhost\nlocalhost 32M\n", "hosts:1: 'localhost' has no size"},
         WrongLines{"localhost 10k\nlocalhost 32M\n", "hosts:1: 10k is less"},
-        WrongLines{"localhost 64M\nlocalhost 32Q\n", "hosts:2: '32Q' is no size"},
+        WrongLines{"localhost 64M\nlocalhost 32Q\n", "hosts:2: '32Q' is not a size"},
         WrongLines{"localhost 64M\n\n# a\n  localhost 1M # b\n", "hosts:4: 1M is less"},
         WrongLines{"localhost 64M\nlocalhost 2000P\n", "hosts:2: 2000P is more"},
         WrongLines{"localhost 64M\nlocalhost 32M twice\n", "hosts:2: 'localhost' has more words"},
         WrongLines{"localhost 64M\n-oProxyCommand=x 32M\n",
-                   "hosts:2: '-oProxyCommand=x' is no name"},
-        WrongLines{"localhost 64M\na;b 32M\n", "hosts:2: 'a;b' is no name"},
-        WrongLines{"localhost 64M\n-l@b 32M\n", "hosts:2: '-l' is no user's name"},
-        WrongLines{"localhost 64M\n@b 32M\n", "hosts:2: '' is no user's name"},
-        WrongLines{"localhost 64M\na@ 32M\n", "hosts:2: '' is no name"},
+                   "hosts:2: '-oProxyCommand=x' is not a name"},
+        WrongLines{"localhost 64M\na;b 32M\n", "hosts:2: 'a;b' is not a name"},
+        WrongLines{"localhost 64M\n-l@b 32M\n", "hosts:2: '-l' is not a user's name"},
+        WrongLines{"localhost 64M\n@b 32M\n", "hosts:2: '' is not a user's name"},
+        WrongLines{"localhost 64M\na@ 32M\n", "hosts:2: '' is not a name"},
         WrongLines{many_hosts(), "hosts:130: more than 128 hosts"}));
 
 TEST_F(HostsFileCase, AFileThatIsNotThereIsTold) {

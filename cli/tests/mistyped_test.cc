@@ -17,7 +17,7 @@ TEST_P(Mistyped, OptionsAreNamedWithTheNearest) {
   EXPECT_EQ(outcome.error_lines(), 1U) << outcome.err;
   EXPECT_TRUE(outcome.out.empty()) << outcome.out;
   const std::string says =
-      std::string("outcore: '") + GetParam().word + "' is no option of outcore ";
+      std::string("outcore: '") + GetParam().word + "' is not an option of outcore ";
   EXPECT_EQ(outcome.err.rfind(says, 0), 0U) << outcome.err;
   EXPECT_NE(outcome.err.find(std::string("did you mean ") + GetParam().meant + "?"),
             std::string::npos)

@@ -272,7 +272,7 @@ TEST_F(Output, OfWhatIsNoSizeIsARefusal) {
                            "+8k", " 8k", "8  k", "1,5M", "inf"}) {
     const Outcome outcome = run("bench generate words " + path("words") + " --size='" + size + "'");
     EXPECT_EQ(outcome.status, 2) << size;
-    EXPECT_NE(outcome.err.find("is no size"), std::string::npos) << size << ": " << outcome.err;
+    EXPECT_NE(outcome.err.find("is not a size"), std::string::npos) << size << ": " << outcome.err;
   }
   for (const char* size : {"99999999999999999999", "9000P", "9999999999.5P", "99999999999T"}) {
     const Outcome outcome = run("bench generate words " + path("words") + " --size='" + size + "'");

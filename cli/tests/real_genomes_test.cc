@@ -256,9 +256,9 @@ TEST_F(RealGenomes, ThatAreNoneAreRefusedInOneLine) {
   tiny_.put("A/a/one.fna", TinyGenomes::letters(1, 500));
   refused("does not begin with '>'");
   tiny_.put("A/a/one.fna", ">\n" + TinyGenomes::letters(1, 500) + "\nAC1\n");
-  refused("line 3 has what is no letter");
+  refused("line 3 has something that is not a letter");
   tiny_.put("A/a/one.fna", std::string("\x1f\x8b\x08\n\0\0", 6));
-  refused("is no FASTA");
+  refused("is not FASTA");
   for (const std::string& text : {std::string(), std::string(">only a name\n"),
                                   ">\n" + TinyGenomes::letters(1, 149) + "\n"}) {
     tiny_.put("A/a/one.fna", text);

@@ -257,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadOptions{"--alloc x", "--alloc x"}, BadOptions{"--store memory:", "scratch:DIR"},
         BadOptions{"--store sparse:/x", "scratch:DIR"}, BadOptions{"--map ''", "--map"},
         BadOptions{"--learn /", "--learn /: it is a folder"},
-        BadOptions{"--checkpoint 12q", "'12q' is no time"},
+        BadOptions{"--checkpoint 12q", "'12q' is not a time"},
         BadOptions{"--checkpoint 1min", "--checkpoint-pool versioned:FOLDER"},
         BadOptions{"--nonsense", "'--nonsense'"}, BadOptions{"--json", "--json needs a value"},
         BadOptions{"--quiet --quiet=maybe", "quiet"}));

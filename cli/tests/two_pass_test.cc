@@ -155,7 +155,7 @@ class TwoPassRunOf : public TwoPassRun, public testing::WithParamInterface<const
 
 INSTANTIATE_TEST_SUITE_P(Processes, TwoPassRunOf, testing::Values("1", "2", "4"));
 
-// The size is no multiple of any run; in a sixteenth four processes make 64 runs.
+// The size is not a multiple of any run; in a sixteenth four processes make 64 runs.
 TEST_P(TwoPassRunOf, ProcessesIsVerifiedInAHalfAndLessByAnyThreads) {
   for (const char* budget : {"8M", "4M", "1060k"})
     for (const char* threads : {"1", "3"}) {

@@ -5,7 +5,7 @@
 namespace outcore::base {
 
 JsonFields::JsonFields(const Json& object) : object_(object) {
-  if (!object.is_object()) error_ = Error{EINVAL, "it is no JSON object"};
+  if (!object.is_object()) error_ = Error{EINVAL, "it is not a JSON object"};
 }
 
 const Json::Array& JsonFields::items(std::string_view name) {

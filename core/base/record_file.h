@@ -12,7 +12,7 @@
 
 namespace outcore::base {
 
-inline constexpr char kNoRecordFile[] = "it is no record of runs: name another file";
+inline constexpr char kNoRecordFile[] = "it is not a record of runs: name another file";
 
 // Whether it is empty, or begins as a record does; also if that cannot be read. `file`: opened.
 inline bool may_hold_records(int file) {

@@ -20,8 +20,9 @@ constexpr std::pair<const char*, uint64_t> kTimes[] = {
 Result<uint64_t> parse_bytes(std::string_view text) {
   const std::string copy(text);
   const auto refuse = [&] {
-    return Error{EINVAL,
-                 "'" + copy + "' is no size: write a number with k, M, G or T, as in 64k or 1.5G"};
+    return Error{
+        EINVAL,
+        "'" + copy + "' is not a size: write a number with k, M, G or T, as in 64k or 1.5G"};
   };
   const size_t digits = std::min(copy.find_first_not_of("0123456789."), copy.size());
   const std::string number_text = copy.substr(0, digits);
@@ -74,7 +75,7 @@ Result<uint64_t> parse_milliseconds(std::string_view text) {
       return number * milliseconds;
   return Error{EINVAL,
                "'" + std::string(text) +
-                   "' is no time: write a number with ms, s, min, h or d, as in 500ms or 30s"};
+                   "' is not a time: write a number with ms, s, min, h or d, as in 500ms or 30s"};
 }
 
 std::string format_milliseconds(uint64_t milliseconds) {

@@ -219,8 +219,9 @@ Result<Release> parse_mask(const std::string& mask) {
       std::sscanf(mask.c_str(), "%u.%u%n", &release.major, &release.minor, &end) == 2 &&
       static_cast<size_t>(end) == mask.size();
   if (is_release) return release;
-  return Error{EINVAL,
-               "'" + mask + "' is no kernel release: write \"all\", or one as in 5.15, 6.1 or 6.8"};
+  return Error{
+      EINVAL,
+      "'" + mask + "' is not a kernel release: write \"all\", or one as in 5.15, 6.1 or 6.8"};
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ Result<DirtyBytes> dirty_bytes(pid_t process, std::span<const StorePlaces> store
     is_any = true;
     if (const int result = add_written(pagemap.get(), range, &sum); result != 0)
       return base::system_error(result == -ENOTTY ? ENOTSUP : -result, what,
-                                result == -ENOTTY ? "Linux 6.7 can tell" : "");
+                                result == -ENOTTY ? "it needs Linux 6.7" : "");
   }
   if (!is_any)
     return Error{ENOENT, what + ": it has nothing mapped for writing whose writes the kernel sees"};

@@ -67,7 +67,7 @@ Result<std::vector<ConfigEntry>> parse(const std::string& path, const std::strin
       found.emplace_back(key.source().begin, std::move(entry.value()));
     }
   } catch (const toml::parse_error& error) {
-    return Error{EINVAL, place_of(path, error.source()) + ": this is no TOML: " +
+    return Error{EINVAL, place_of(path, error.source()) + ": this is not TOML: " +
                              std::string(error.description()) + remedy_for(text, error.source())};
   }
   // Tables are sorted by name; report the first error in the order of the file.

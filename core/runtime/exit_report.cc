@@ -221,7 +221,7 @@ void report_all() {
     const bool is_told = is_wanted(*impl) && !impl->is_reported.exchange(true);
     if (!is_recorded && !is_told) continue;
     if (!lock_soon(impl->mapping)) {
-      std::fputs("outcore: nothing is told of the run: another thread is mapping at its end\n",
+      std::fputs("outcore: nothing is reported of the run: another thread is mapping at its end\n",
                  stderr);
       continue;
     }

@@ -39,7 +39,7 @@ constinit std::atomic<uint64_t> replaced{0};
 struct StandIn {
   std::weak_ptr<Runtime::Impl> runtime;  // it ends with its last region
   Status why_none;                       // it could not be started, and is not tried again
-  // Stores that are no files, by the parent's: of a store that says no identity, another object
+  // Stores that are not files, by the parent's: of a store that says no identity, another object
   // would be another store.
   std::map<const Store*, std::weak_ptr<Store>> reopened;
 };

@@ -21,7 +21,7 @@ Status check_size(const std::string& uri, const MapOptions& o) {
 
 Status check_map(const std::string& uri, const MapOptions& o, uint64_t store_bytes, bool is_lent) {
   if (o.offset % kSystemPage != 0)
-    return refuse(EINVAL, uri, "offset " + std::to_string(o.offset) + " is no multiple of 4096");
+    return refuse(EINVAL, uri, "offset " + std::to_string(o.offset) + " is not a multiple of 4096");
   if (o.page_bytes != 0 && (!base::is_power_of_two(o.page_bytes) || o.page_bytes < kSystemPage ||
                             o.page_bytes > kPageBytesMax))
     return refuse(EINVAL, uri,
@@ -41,7 +41,7 @@ Status check_map(const std::string& uri, const MapOptions& o, uint64_t store_byt
   if (o.reserve_bytes != 0 && o.reserve_bytes < o.size_bytes)
     return refuse(EINVAL, uri, "reserve_bytes is smaller than the size");
   if (reinterpret_cast<uint64_t>(o.address) % kSystemPage != 0)
-    return refuse(EINVAL, uri, "the address is no multiple of 4096");
+    return refuse(EINVAL, uri, "the address is not a multiple of 4096");
   if (o.access != Access::kReadOnly && o.on_error == OnError::kZeroFill)
     return refuse(EINVAL, uri, kNoZeros);
   return {};

@@ -164,7 +164,7 @@ Option choice(Option words, Fields<T> fields, const Choice<T> (&choices)[n]) {
   };
   const auto write = [all](T value) { return write_choice(value, all); };
   const auto refuse = [all](T value) {
-    return write_choice(value, all).empty() ? "it is none of " + list_choices(all) : std::string();
+    return write_choice(value, all).empty() ? "use one of " + list_choices(all) : std::string();
   };
   return make(std::move(words), fields, read, write, refuse);
 }
@@ -311,7 +311,7 @@ std::vector<Option> make_fault_options() {
                    {&R::checkpoint_every_ms, &O::checkpoint_every_ms}, refuse_interval),
       text({"checkpoint_pool", "checkpoint_pool", "none",
             "versioned:FOLDER; none: that of the regions",
-            "where they are kept; what is not of the pool is copied into it"},
+            "where they are kept; regions of other stores are copied into it"},
            {&R::checkpoint_pool, &O::checkpoint_pool}, nullptr, refuse_pool),
       count({"checkpoint_keep", "checkpoint_keep", "3", "", "how many of them are kept"},
             {&R::checkpoint_keep, &O::checkpoint_keep}, kCheckpointsKeptMax),

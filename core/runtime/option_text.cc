@@ -34,7 +34,7 @@ Result<uint64_t> read_budget(const std::string& text,
   std::string rest;
   if (!read_number(text, &percent, &rest) || rest != "%" || percent < 1 || percent > 100)
     return Error{EINVAL,
-                 "'" + text + "' is no share: write 1% … 100%, or a number with k, M, G or T"};
+                 "'" + text + "' is not a share: write 1% … 100%, or a number with k, M, G or T"};
   const os::MemoryAvailable all = available();
   *remark = text + " of " + base::format_bytes(all.bytes) + " available " + all.source;
   // In this order, so that the multiplication cannot overflow.
@@ -54,7 +54,7 @@ Result<unsigned> read_count(const std::string& text, unsigned max) {
   if (read_number(text, &number, &rest) && rest.empty() &&
       number <= std::numeric_limits<unsigned>::max())
     return static_cast<unsigned>(number);
-  return Error{EINVAL, "'" + text + "' is no number of 1 … " + std::to_string(max)};
+  return Error{EINVAL, "'" + text + "' is not a number of 1 … " + std::to_string(max)};
 }
 
 }  // namespace outcore::runtime

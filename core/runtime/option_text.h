@@ -61,7 +61,7 @@ Result<T> read_choice(const std::string& text, std::span<const Choice<T>> choice
     names.push_back(choice.name);
   }
   const std::string meant = base::nearest(text, names.data(), names.size());
-  return Error{EINVAL, "'" + text + "' is none of " + list_choices(choices) +
+  return Error{EINVAL, "'" + text + "' is not one of " + list_choices(choices) +
                            (meant.empty() ? "" : "; did you mean '" + meant + "'?")};
 }
 

@@ -39,7 +39,7 @@ const char* remedy_for_profile(int error) {
       return "it cannot be replaced, as where it is mounted by itself: name a file in a folder, or "
              "mount its folder";
     case EEXIST:
-      return "beside it is .NAME.outcore-new, which is no profile that was begun: move that away";
+      return "beside it is .NAME.outcore-new, which is not an unfinished profile: move that away";
     case ENAMETOOLONG:
       return "give it a shorter name";
     default:
@@ -57,9 +57,9 @@ Result<TouchProfile> read_from(int fd, const std::string& path) {
   };
   struct stat about;
   if (::fstat(fd, &about) != 0) return profile_error("learn from ", path, errno);
-  if (!S_ISREG(about.st_mode)) return refuse("it is no regular file: name one");
+  if (!S_ISREG(about.st_mode)) return refuse("it is not a regular file: name one");
   if (about.st_size > static_cast<off_t>(TouchProfile::kBytesMax))
-    return refuse("it is no profile, which has 1 MiB at most: name another file");
+    return refuse("it is not a profile, which has 1 MiB at most: name another file");
   std::string bytes(static_cast<size_t>(about.st_size), '\0');
   if (const int error = os::read_all(fd, 0, std::as_writable_bytes(std::span(bytes))); error != 0)
     return profile_error("learn from ", path, error);

@@ -16,7 +16,7 @@ Result<prefetch::TouchProfile> read_profile(const std::string& path);
 // Whether a profile could be kept there, as far as that can be seen before. Errors: as above.
 Status check_place_of_profile(const std::string& path);
 // Adds what was learnt to the profile that is there by now; it is made if there is none. What is in
-// the file is either the old profile or the new one. A file that is no profile stays as it is.
+// the file is either the old profile or the new one. A file that is not a profile stays as it is.
 // Errors: as above; EAGAIN (others have kept it locked for seconds).
 Status add_to_profile(const std::string& path, std::vector<prefetch::LearntFile> learnt);
 

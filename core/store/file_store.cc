@@ -184,7 +184,7 @@ Result<FileFacts> FileStore::facts() const {
 Result<FileVersion> FileStore::version() const {
   FileVersion version;
   const int result = FileVersion::of(file_.fd(), &version);
-  if (result == -ENOTSUP) return Error{ENOTSUP, path_ + " is no regular file"};
+  if (result == -ENOTSUP) return Error{ENOTSUP, path_ + " is not a regular file"};
   if (result != 0) return base::system_error(result, "look at " + path_);
   return version;
 }

@@ -72,7 +72,7 @@ Result<std::optional<SparseMetadata>> read_metadata(int folder_fd, const std::st
   if (error != 0) return base::system_error(error, "read " + file);
   const auto corrupt = [&](const std::string& why) {
     return Error{EINVAL, file + " is corrupt (" + why +
-                             "): restore it from a copy, the segments alone do not tell the size"};
+                             "): restore it from a copy, the segments alone do not show the size"};
   };
   const auto json = base::Json::parse(text);
   if (!json) return corrupt(json.message());

@@ -38,7 +38,7 @@ Status parse_parameters(std::string_view text, Uri& uri) {
     if (equals == std::string_view::npos || equals == 0)
       return refuse(
           uri.text,
-          "'" + std::string(one) + "' after '?' is no parameter: write key=value" +
+          "'" + std::string(one) + "' after '?' is not a parameter: write key=value" +
               (uri.scheme == "file" ? ", or leave out 'file:' if '?' is part of the name" : ""));
     std::string key;
     std::string value;
@@ -156,7 +156,7 @@ Result<unsigned> StoreUri::count_of(std::string_view key, unsigned otherwise) co
   const auto [stopped, error] = std::from_chars(value->data(), end, count);
   if (error != std::errc() || stopped != end)
     return store::refuse(text, "parameter " + std::string(key) + "=" + *value +
-                                   " is no count: write a whole number, 0 for no limit");
+                                   " is not a count: write a whole number, 0 for no limit");
   return count;
 }
 

@@ -187,7 +187,7 @@ void HostServer::read_line(const std::string& line) {
   else if (has(words, "Address already in use"))
     is_port_taken_ = true;
   else if (has(words, "Cannot assign requested address"))
-    fail(plan_.address + " is no address of its own: write one that it has");
+    fail(plan_.address + " is not one of its own addresses: write one that it has");
   else if (has(words, is_copy ? "REPLICA sync: Finished with success" : "Ready to accept connect"))
     state_ = State::kUp, last_line_.clear();
 }

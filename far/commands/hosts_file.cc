@@ -66,9 +66,9 @@ Result<Host> read_host(const std::vector<std::string>& words, uint64_t bytes_min
   if (host.name.size() > 2 && host.name.front() == '[' && host.name.back() == ']')
     host.name = host.name.substr(1, host.name.size() - 2);
   if (at != std::string::npos && !is_name(host.user, "._-"))
-    return Error{EINVAL, "'" + host.user + "' is no user's name: " + form};
+    return Error{EINVAL, "'" + host.user + "' is not a user's name: " + form};
   if (!is_name(host.name, "._-:%"))
-    return Error{EINVAL, "'" + host.name + "' is no name or address of a host: " + form};
+    return Error{EINVAL, "'" + host.name + "' is not a name or address of a host: " + form};
   const Result<uint64_t> bytes = parse_size(words[1]);
   if (!bytes) return bytes.error();
   host.bytes = bytes.value();

@@ -75,7 +75,7 @@ Error explain_refusal(const std::string& attempted, const std::string& refusal) 
     return {EIO, attempted + ": " +
                      explain_damage(word_at(refusal.substr(at), 1),
                                     "field '" + word_at(refusal.substr(at), 2) +
-                                        "' is no number that a store can have")};
+                                        "' is not a number that a store can have")};
   if (const size_t at = refusal.find("ALIEN "); at != std::string::npos) {
     const std::string kind = word_at(refusal.substr(at), 1), key = word_at(refusal.substr(at), 2);
     return {EIO, attempted + ": the catalog is damaged: a " + kind + " has its key " + key +

@@ -181,7 +181,7 @@ int Chunks::receive_number(Connection& stream, const Reply& reply, ChunkRequest&
 
 // Somebody else wrote the fence, so it is unknown what its part contained.
 void Chunks::refuse_number(ChunkRequest& r) {
-  note(r.server, 0, "a fence is damaged: its count is no number");
+  note(r.server, 0, "a fence is damaged: its count is not a number");
   r.number = 0;
   r.result = -EIO;
 }

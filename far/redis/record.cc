@@ -40,14 +40,14 @@ class Reader {
     const std::string& found = value_.field(field);
     if (found.empty() && is_optional) return 0;
     const std::optional<uint64_t> number = read_count(found, most);
-    if (!number) refuse(field, "is no number from 0 to " + std::to_string(most));
+    if (!number) refuse(field, "is not a number from 0 to " + std::to_string(most));
     return number.value_or(0);
   }
   uint64_t power(const char* field, uint64_t least, uint64_t most) {
     const uint64_t number = count(field);
     if (number < least || number > most || !base::is_power_of_two(number))
       refuse(field,
-             "is no power of two from " + std::to_string(least) + " to " + std::to_string(most));
+             "is not a power of two from " + std::to_string(least) + " to " + std::to_string(most));
     return number;
   }
   int64_t until_ms(const char* field) {

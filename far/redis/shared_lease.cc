@@ -56,7 +56,7 @@ Result<SharedLease::Answer> SharedLease::ask(const std::string& attempted, const
   if (!take("size", &answer.size_bytes) || !take("now", &answer.now_ms) || !take("token", &token) ||
       !take("alive", &alive, UINT32_MAX) || !take("unheard", &unheard, UINT32_MAX) ||
       !take("dead", &dead, UINT32_MAX))
-    return Error{EIO, what + ": its record is damaged: what the server says is no number"};
+    return Error{EIO, what + ": its record is damaged: what the server says is not a number"};
   answer.alive = static_cast<unsigned>(alive);
   answer.unheard = static_cast<unsigned>(unheard);
   answer.dead = static_cast<unsigned>(dead);

@@ -67,7 +67,7 @@ Status give_back_image(const RbdStoreOptions& options) {
     case ENOENT:
       return Error{ENOENT, what +
                                ": there is no such image, or its lifetime is not over: "
-                               "`outcore store ls` tells; `rm` without --expired removes it"};
+                               "`outcore store ls` shows which; `rm` without --expired removes it"};
     case EBUSY:
       return Error{EBUSY, what +
                               ": somebody has it open, or had it and was killed: wait, at most "

@@ -42,7 +42,7 @@ Status take_timeout(const Uri& uri, unsigned& into) {
   const bool has_unit = stopped != end && *stopped == 's' && stopped + 1 == end;
   if (error == std::errc() && (stopped == end || has_unit) && into >= 1 && into <= kTimeoutMax)
     return {};
-  return refuse(uri, "timeout=" + *value + " is no time: write seconds, 1s to " +
+  return refuse(uri, "timeout=" + *value + " is not a time: write seconds, 1s to " +
                          std::to_string(kTimeoutMax) + "s");
 }
 

@@ -58,7 +58,7 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
   if (result == -EPROTO)
     return refuse_redis(options, EPROTO,
                         std::string("what answers at ") + options.servers.front().text +
-                            " is no Redis server, or wants TLS: check host and port, or add "
+                            " is not a Redis server, or wants TLS: check host and port, or add "
                             "tls=1 and tls_ca=FILE");
   if (result != 0)
     return refuse_redis(options, -result,
@@ -66,9 +66,10 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
                             options.servers.front().text + ": " + ::strerrordesc_np(-result) +
                             "): check host and port, and that it runs");
   if (!made->servers->is_cluster() && options.servers.size() > 1 && !options.has_standby)
-    return refuse_redis(options, EINVAL,
-                        "several servers that are no cluster: name one, or a cluster's; far: takes "
-                        "several for space that dies with the process");
+    return refuse_redis(
+        options, EINVAL,
+        "several servers that are not a cluster: name one, or a cluster's; far: takes "
+        "several for space that dies with the process");
   if (made->servers->is_cluster() && options.has_standby)
     return refuse_redis(options, EINVAL,
                         "A+B is for single servers: a cluster knows its replicas itself");

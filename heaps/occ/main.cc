@@ -122,7 +122,7 @@ int run(const std::string& name, const Words& arguments) {
     return run_compiler(command);
   }
   if (arguments.empty()) {
-    std::fputs("occ: no input files; occ --help tells what it takes\n", stderr);
+    std::fputs("occ: no input files; occ --help lists what it takes\n", stderr);
     return 2;
   }
   if (!request.refusal.empty()) {

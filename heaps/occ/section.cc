@@ -54,7 +54,8 @@ std::string unload_section(const std::string& program) {
   const ElfReader file(program, true);
   if (!file.is_open()) return failed("open " + program);
   if (!file.is_elf() || !file.is_program()) return "";
-  if (!file.is_x86_64()) return program + " is no x86-64 program: leave out what asks for another";
+  if (!file.is_x86_64())
+    return program + " is not an x86-64 program: leave out what asks for another";
   Elf64_Shdr section{};
   if (!find_section(file, &section) || section.sh_size == 0) return "";  // dlm_alloc alone
   if (std::string wrong = wrong_with(section); !wrong.empty()) return wrong;

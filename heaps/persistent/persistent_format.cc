@@ -60,7 +60,8 @@ Result<Headers> decode_headers(std::span<const std::byte> bytes, const std::stri
     return Error{ENOTSUP, what + ": it has format " + std::to_string(newer) +
                               ", this Outcore knows formats up to " + std::to_string(kFormat) +
                               ": use a newer Outcore"};
-  if (!has_magic) return Error{EINVAL, what + ": it is no persistent heap: name the file of one"};
+  if (!has_magic)
+    return Error{EINVAL, what + ": it is not a persistent heap: name the file of one"};
   if (found.intact.empty())
     return Error{EINVAL, what + ": both copies of its header are damaged: restore it from a copy"};
   if (found.intact.size() == 2) {

@@ -47,8 +47,8 @@ std::string why_wrong(const Run& run, uint64_t tiles, std::span<const uint64_t> 
   const unsigned index = index_of(run.cell_bytes);
   if (index == kCellSizes) return "has cells of no size that there is";
   if (kind == RunKind::kFull)
-    return run.value == 0 && run.tile_count % slab_tiles(index) == 0 ? "" : "is no row of slabs";
-  if (run.tile_count != slab_tiles(index)) return "is no slab";
+    return run.value == 0 && run.tile_count % slab_tiles(index) == 0 ? "" : "is not a row of slabs";
+  if (run.tile_count != slab_tiles(index)) return "is not a slab";
   const uint64_t count = slab_words(index);
   if (run.value != *words_used || count > words.size() - *words_used)
     return "has its bitmap in a wrong place";
@@ -227,7 +227,7 @@ void check_own_run(const Header& header, const Image& image, Findings* findings)
     else
       findings->add(at_tile(run) + " is metadata of no header");
   }
-  if (!is_found) findings->add("the metadata does not tell where it lies itself");
+  if (!is_found) findings->add("the metadata does not say where it lies itself");
 }
 
 }  // namespace
@@ -261,7 +261,7 @@ Result<Image> read_image(Store& store, const Header& header, Findings* findings)
   } catch (const std::bad_alloc&) {
     return Error{ENOMEM, "read the metadata of " + store.uri() + ": " +
                              base::format_bytes(header.metadata_bytes) +
-                             " of memory are not to be had: free some"};
+                             " of memory are not available: free some"};
   }
 }
 

@@ -19,7 +19,8 @@ constexpr uint64_t kExpectedBytesMax = 256 << 10;
 constexpr uint64_t kZeroedBytesMax = 128 << 10;
 
 [[noreturn]] void refuse_pointer(const void* block) {
-  std::fprintf(stderr, "outcore: heap: %p is no block of this heap, or was freed already\n", block);
+  std::fprintf(stderr, "outcore: heap: %p is not a block of this heap, or was freed already\n",
+               block);
   std::abort();
 }
 

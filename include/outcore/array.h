@@ -33,7 +33,8 @@ class Array {
       return refuse(EACCES, "the region is read-only: use Array<const T>, or map it read-write");
     if (offset % alignof(T) != 0)
       return refuse(EINVAL, "offset " + std::to_string(offset) +
-                                " is no multiple of the alignment " + std::to_string(alignof(T)));
+                                " is not a multiple of the alignment " +
+                                std::to_string(alignof(T)));
     if (offset > region.size_bytes())
       return refuse(EINVAL, "offset " + std::to_string(offset) + " is past its end at " +
                                 std::to_string(region.size_bytes()));
@@ -41,7 +42,7 @@ class Array {
     if (count == 0) {
       if (room_bytes % sizeof(T) != 0)
         return refuse(EINVAL, std::to_string(room_bytes) +
-                                  " bytes are no multiple of the element's " +
+                                  " bytes are not a multiple of the element's " +
                                   std::to_string(sizeof(T)) + ": give a count");
       count = room_bytes / sizeof(T);
     }

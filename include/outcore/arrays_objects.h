@@ -62,7 +62,8 @@ Answer caught(const std::string& attempted, const Work& work) {
   } catch (const std::exception& e) {
     return Error{EINVAL, attempted + ": cereal: " + one_line(e.what())};
   } catch (...) {
-    return Error{EINVAL, attempted + ": its serialize() threw what is no std::exception"};
+    return Error{EINVAL,
+                 attempted + ": its serialize() threw something that is not a std::exception"};
   }
 }
 

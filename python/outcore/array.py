@@ -281,7 +281,7 @@ class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
         """'random', 'sequential' or 'normal' for all of it; 'will-need', 'dont-need' or 'cold'
         for a range."""
         if not isinstance(advice, str):
-            raise TypeError(f"advice {advice!r} is none: write a word, as 'random'")
+            raise TypeError(f"advice {advice!r} is not a word: write one, as 'random'")
         elements = self._here()
         elements.region.advise(*elements.range_of(key), advice)
 

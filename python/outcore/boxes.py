@@ -45,7 +45,7 @@ def box_of(key: Any, shape: tuple[int, ...]) -> tuple[list[int], list[int], tupl
         if picked.dtype == bool and picked.shape == (n,):
             picked = np.flatnonzero(picked)
         if picked.dtype.kind not in "iu" and picked.size:
-            raise IndexError(f"{part!r} is no index: numbers, slices, lists of numbers, ...")
+            raise IndexError(f"{part!r} is not an index: numbers, slices, lists of numbers, ...")
         picked = picked.astype(np.int64)
         if picked.size and (picked.min() < -n or picked.max() >= n):
             raise IndexError(f"{part!r} is outside of {n} elements")

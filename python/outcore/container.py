@@ -44,7 +44,7 @@ class Container:
 
 def open_core(location: Location, mode: str, rank: int = 0, size: int = 1, any_failed: Any = None,
               pager: Pager | None = None) -> _core.Arrays:
-    """Views, and all of stores that are no files, are pages of a runtime."""
+    """Views, and all of stores that are not files, are pages of a runtime."""
     if pager is None and (mode == "r" or location.scheme not in ("file", "pmem")):
         pager = default_pager()
     return _core.Arrays(location.raw, mode, rank, size, any_failed,

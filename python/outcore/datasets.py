@@ -157,7 +157,7 @@ def texts_of(what: str, attributes: Mapping[Any, Any]) -> dict[str, str]:
     typed: list[str] = []
     for key, value in attributes.items():
         if not isinstance(key, str) or key in (DIMENSIONS, TYPED):
-            raise ValueError(f"{what}: {key!r} is no name of an attribute here")
+            raise ValueError(f"{what}: {key!r} is not the name of an attribute here")
         if isinstance(value, str) and value:
             texts[key] = value
             continue

@@ -47,7 +47,7 @@ class ArraysDrain:
         removed from it; and those of the stores. Ctrl-C ends the wait, not the drain."""
         seconds = math.inf if timeout is None else float(timeout)
         if math.isnan(seconds):
-            raise ValueError("timeout is no number: write seconds, or None for as long as it takes")
+            raise ValueError("timeout is not a number: write seconds, or None for no limit")
         return self._core.wait(seconds)
 
     @property
@@ -105,7 +105,7 @@ def drain(source: Any, target: Any, names: Iterable[str] | str | None = None, *,
     ``source`` and ``target`` are paths or URLs; the target is made if there is none. ``names`` are
     the arrays, all by default; ``rate`` bytes per second at most, also as text. With ``remove``
     they are removed from the source when all are there, and whoever reads it finds them all the
-    same. ``runtime`` is for stores that are no files, by default the default one.
+    same. ``runtime`` is for stores that are not files, by default the default one.
 
     >>> import numpy, tempfile, outcore
     >>> folder = tempfile.mkdtemp()

@@ -88,5 +88,5 @@ class Elements(Shaped):
             key = slice(key.start, key.stop, key.step)
         keys = key if isinstance(key, tuple) else (key,)
         if any(isinstance(k, (list, np.ndarray)) for k in keys):
-            raise IndexError("a list of rows is no range: give a slice")
+            raise IndexError("a list of rows is not a range: give a slice")
         return walk.bounds_in(self.region, self.view()[keys if ... in keys else (*keys, ...)])

@@ -45,7 +45,7 @@ class Location:
         return os.path.exists(self.path)
 
     def _is_found(self) -> bool:
-        """Of a store that is no file. OSError if it cannot be asked."""
+        """Of a store that is not a file. OSError if it cannot be asked."""
         try:
             self.size_bytes()
         except (FileNotFoundError, ValueError):  # an empty folder; what cannot be says the map

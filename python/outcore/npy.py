@@ -22,7 +22,7 @@ def is_npy_name(path: str | None) -> bool:
 
 
 def read_header(path: str) -> Header:
-    """Raises ValueError if the file is no ``.npy`` file, or holds Python objects."""
+    """Raises ValueError if the file is not an ``.npy`` file, or holds Python objects."""
     with open(path, "rb") as file:
         try:
             version = _FORMAT.read_magic(file)
@@ -33,7 +33,7 @@ def read_header(path: str) -> Header:
             raise ValueError(f"{path} has no .npy header that can be read ({error}); to open its "
                              "bytes as they are, say format='raw'") from error
         if dtype.hasobject:
-            raise ValueError(f"{path} holds Python objects, which are no bytes: numpy.load can")
+            raise ValueError(f"{path} holds Python objects, which are not bytes: numpy.load can")
         return Header(shape, dtype, "F" if is_fortran else "C", file.tell())
 
 

@@ -83,7 +83,7 @@ def normalize_shape(shape: Any) -> tuple[int, ...]:
     except TypeError:
         shape = tuple(operator.index(n) for n in shape)
     if any(n < -1 for n in shape) or shape.count(-1) > 1:
-        raise ValueError(f"shape {shape} is none: lengths are 0 or more, at most one is -1")
+        raise ValueError(f"shape {shape} is not valid: lengths are 0 or more, at most one is -1")
     return shape
 
 
@@ -97,7 +97,7 @@ def check_size(shape: tuple[int, ...], dtype: np.dtype[Any], size_bytes: int) ->
 def normalize_dtype(dtype: Any) -> np.dtype[Any]:
     dtype = np.dtype(dtype)
     if dtype.hasobject:
-        raise ValueError(f"dtype {dtype} holds Python objects, which are no bytes that can rest in "
+        raise ValueError(f"dtype {dtype} holds Python objects, which are not bytes that fit in "
                          "a store")
     if dtype.itemsize == 0:
         raise ValueError(f"dtype {dtype} has items of 0 bytes: give it a length")
@@ -133,7 +133,7 @@ def _existing_raw(location: Location, shape: Any, dtype: Any, order: str | None,
         each = dtype.itemsize * -math.prod(wanted)
         if size < offset or each == 0 or (size - offset) % each != 0:
             raise ValueError(f"{location.url}: the {max(size - offset, 0)} bytes from offset "
-                             f"{offset} are no whole number of {each} bytes: give a shape")
+                             f"{offset} are not a whole number of {each} bytes: give a shape")
         wanted = tuple((size - offset) // each if n == -1 else n for n in wanted)
     layout = Layout(wanted, dtype, order or "C", offset)
     if layout.end > size and not may_extend:
@@ -223,7 +223,7 @@ def _check_before_emptying(plan: Plan, pager: Pager) -> None:
 
 
 def _empty_store(pager: Pager, location: Location) -> None:
-    """Of a store that is no file: what it holds is gone, and its size stays."""
+    """Of a store that is not a file: what it holds is gone, and its size stays."""
     if location.size_bytes() == 0:
         return
     region = pager.map(location, {"access": "read-write"})

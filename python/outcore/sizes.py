@@ -21,15 +21,16 @@ def parse_bytes(size: int | float | str) -> int:
     if isinstance(size, str):
         match = _SIZE.fullmatch(size)
         if match is None:
-            raise ValueError(f"{size!r} is no size: write a number with k, M, G or T, as in '64k'")
+            raise ValueError(f"{size!r} is not a size: "
+                             "write a number with k, M, G or T, as in '64k'")
         number, unit = match.group(1), match.group(2).lower()
         if not unit and "." not in number:
             return _bounded(int(number.lstrip("0")[:20] or "0"), size)
         return _bounded(float(number) * 1024 ** ("kmgtp".index(unit) + 1 if unit else 0), size)
     if not isinstance(size, numbers.Real):
-        raise TypeError(f"{size!r} is no size: write a whole number of bytes, or text as '64k'")
+        raise TypeError(f"{size!r} is not a size: write a whole number of bytes, or text as '64k'")
     if isinstance(size, bool) or not 0 <= size < math.inf or size != int(size):
-        raise ValueError(f"{size!r} is no size: write a whole number of bytes, or text as '64k'")
+        raise ValueError(f"{size!r} is not a size: write a whole number of bytes, or text as '64k'")
     return _bounded(size, size)
 
 
@@ -51,7 +52,7 @@ def parse_time(time: int | str) -> int:
             return int(float(match.group(1)) * _MILLISECONDS[match.group(2)])
     elif isinstance(time, numbers.Integral) and not isinstance(time, bool) and time >= 0:
         return int(time)
-    raise ValueError(f"{time!r} is no time: write a number with ms, s, min or h, as '30s', or "
+    raise ValueError(f"{time!r} is not a time: write a number with ms, s, min or h, as '30s', or "
                      "whole milliseconds")
 
 
@@ -79,7 +80,7 @@ def parse_budget(budget: int | float | str, default_bytes: int) -> int:
         except ValueError:
             share = 0
         if not 0 < share <= 1:
-            raise ValueError(f"{budget!r} is no budget: write a percentage from 1% to 100%")
+            raise ValueError(f"{budget!r} is not a budget: write a percentage from 1% to 100%")
         return int(2 * default_bytes * share)
     if isinstance(budget, str) and budget.strip() == "auto":
         raise ValueError("a budget that follows what others leave is one from the start: "

@@ -21,8 +21,8 @@ import outcore
     (lambda: outcore.Runtime(budget=100), ValueError, "budget = 100 B (the program): "),
     (lambda: outcore.Runtime(budget="900T"), ValueError, "smaller than 16 TiB"),
     (lambda: outcore.Runtime(budget="99999999999T"), ValueError, "more bytes than there are"),
-    (lambda: outcore.Runtime(budget=object()), TypeError, "is no size"),
-    (lambda: outcore.Runtime(wait_max="soon"), ValueError, "is no time"),
+    (lambda: outcore.Runtime(budget=object()), TypeError, "is not a size"),
+    (lambda: outcore.Runtime(wait_max="soon"), ValueError, "is not a time"),
     (lambda: outcore.Runtime(keepers=-1), ValueError,
      "'keepers' is -1: write a whole number from 0"),
     (lambda: outcore.Runtime(keepers=1 << 70), ValueError, "write a whole number from 0 to "),
@@ -99,7 +99,7 @@ def test_bounds_of_a_budget_that_make_no_sense_are_refused():
                     {"budget": "32MiB", "budget_max": "64MiB"}):
         with pytest.raises((OSError, ValueError), match="budget_max"):
             outcore.Runtime(**options)
-    with pytest.raises(ValueError, match="'auto' is no size"):
+    with pytest.raises(ValueError, match="'auto' is not a size"):
         outcore.Runtime(budget="auto", budget_min="auto")
 
 

@@ -96,7 +96,7 @@ void add_rights(const std::string& path, std::vector<Obstacle>* obstacles) {
   if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return;
   const auto add = [&](const std::string& what, const std::string& drop, bool is_for_others) {
     obstacles->push_back(
-        {"rights", what + ", and then the loader heeds no LD_PRELOAD", drop, is_for_others});
+        {"rights", what + ", so the loader ignores LD_PRELOAD", drop, is_for_others});
   };
   if ((facts.st_mode & S_ISUID) != 0)
     add("is set-user-ID of user " + std::to_string(facts.st_uid),

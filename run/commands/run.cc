@@ -99,10 +99,10 @@ Status add_report_memory() {
   return {};
 }
 
-// What the runtime says to its options, before the program hears of it. Only if something was set:
-// a config file of the user's or of the machine's is no option of this run, and the library tells
-// what is wrong with it, as it does in every program. For a program that cannot start nothing is
-// looked for on the machine, nor made.
+// Checks the runtime's options before the program starts. Only if something was set: a config file
+// of the user or the machine is not an option of this run, and the library reports what is wrong
+// with it, as it does in every program. For a program that cannot start nothing is looked for, nor
+// made.
 Status check_options(const RunOptions& options, const Program& program) {
   if (!has_runtime_options(options)) return {};
   const Status status = program.error == 0 ? Runtime::check_start() : check_runtime_options();

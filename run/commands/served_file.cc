@@ -41,13 +41,13 @@ Status ServedFile::take(const HeldBuffer& buffer) {
   if (fd_ < 0) return failure(errno, attempt, "name a file that you may read");
   struct stat about {};
   if (::fstat(fd_, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0)
-    return Error{EINVAL, attempt + ": it is empty, or no regular file: name one that has bytes"};
+    return Error{EINVAL, attempt + ": it is empty, or not a regular file: name one that has bytes"};
   if (::fcntl(fd_, F_SETLEASE, F_RDLCK) != 0) {
     const int why = errno;
     if (why == EAGAIN) return Error{EAGAIN, attempt + ": somebody has it open for writing"};
     return failure(why, attempt,
-                   why == EACCES ? "only its owner can be told before it is written"
-                                 : "its filesystem does not tell before a file is written");
+                   why == EACCES ? "only its owner gets notice before it is written"
+                                 : "its filesystem gives no notice before a file is written");
   }
   Result<HeldFile> held = buffer.hold_file(fd_);
   if (!held) return Error{held.code(), attempt + ": " + held.message()};

@@ -282,9 +282,10 @@ Result<std::unique_ptr<MetricsExport>> MetricsExport::start(const std::string& w
       made->place_ = "http://" + address.substr(0, address.rfind(':')) + ":" +
                      std::to_string(made->server_->exposer.GetListeningPorts().at(0)) + "/metrics";
     } catch (const std::exception&) {
-      return Error{EADDRINUSE, "serve metrics at " + address +
-                                   ": the port cannot be had: name another, or an address of this "
-                                   "machine"};
+      return Error{EADDRINUSE,
+                   "serve metrics at " + address +
+                       ": the port is not available: name another, or an address of this "
+                       "machine"};
     }
     return made;
   }
@@ -330,7 +331,7 @@ void add_export(CommandSyntax& outcore) {
       .type("PID")
       .footer(
           "Nobody but this machine can connect unless an address is given, as 0.0.0.0:9464.\n"
-          "Exit status: 0 done, or interrupted; 1 the port or file cannot be had.\n"
+          "Exit status: 0 done, or interrupted; 1 the port or file is not available.\n"
           "Examples:\n"
           "  outcore export\n"
           "  outcore export --metrics 9464\n"

@@ -16,7 +16,7 @@
 namespace outcore::cli {
 namespace {
 
-// The letter at the beginning of a text, and its bytes. 0: it is no UTF-8.
+// The letter at the beginning of a text, and its bytes. 0: it is not UTF-8.
 std::pair<char32_t, size_t> letter_of(std::string_view text) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

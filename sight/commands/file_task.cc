@@ -17,9 +17,10 @@ constexpr int kPieceMsMax = 10'000;
 Result<RunningProgram> FileTask::program_of(pid_t process) {
   for (const RunningProgram& program : running_programs())
     if (program.pid == process) return program;
-  return Error{ENOENT, "process " + std::to_string(process) +
-                           " answers nobody: only programs started by `outcore run` can be told to "
-                           "warm and evict"};
+  return Error{ENOENT,
+               "process " + std::to_string(process) +
+                   " does not answer: only programs started by `outcore run` can be asked to "
+                   "warm and evict"};
 }
 
 FileTask::FileTask(const std::string& verb, const RunningProgram& program, const std::string& path,

@@ -62,9 +62,10 @@ Result<std::chrono::milliseconds> parse_interval(const std::string& text) {
       if (ms >= kLeastMs && ms <= kMostMs)
         return std::chrono::milliseconds(static_cast<int64_t>(ms));
     }
-  return Error{EINVAL, "'" + text +
-                           "' is no interval: write a time from 50ms to 1h, as in 2, 0.5, 500ms "
-                           "or 1min"};
+  return Error{EINVAL,
+               "'" + text +
+                   "' is not an interval: write a time from 50ms to 1h, as in 2, 0.5, 500ms "
+                   "or 1min"};
 }
 
 Result<pid_t> find_process(const std::string& text) {
@@ -74,7 +75,7 @@ Result<pid_t> find_process(const std::string& text) {
     pid_t pid = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), pid);
     if (read.ec == std::errc() && pid > 0) return pid;
-    return Error{EINVAL, attempt + ": it is no number of a process"};
+    return Error{EINVAL, attempt + ": it is not the number of a process"};
   }
   if (text.empty()) return Error{EINVAL, attempt + ": write a number, or the name of a program"};
   const std::vector<Candidate> all = candidates();

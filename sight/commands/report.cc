@@ -42,7 +42,7 @@ Complaint complaint_about(const Result<Json>& read, bool is_cut, const std::stri
                            : "is damaged: " + read.message()};
   const Json record = read ? read.value() : Json();
   if (!record.is_object() || record.value("format", "") != "outcore-run")
-    return {EINVAL, "is no record of a run", "name the file of --report or OUTCORE_REPORT"};
+    return {EINVAL, "is not a record of a run", "name the file of --report or OUTCORE_REPORT"};
   const uint64_t version = record.value("version", uint64_t{0});
   const bool has_time = record["program"].value("seconds", -1.0) >= 0;
   if (version == 0 || (version == kVersion && !has_time))
@@ -126,8 +126,8 @@ std::string why_no_places(const Json& record) {
                                       "library brought the pages in, and touches alone are seen.";
   for (const Json& file : record["files"])
     if (file.value("delivery", "") == "messages" && counters_of(file["counters"]).faults != 0)
-      return "Which lines of code waited is not known: faults came by messages, which do not tell "
-             "it. OUTCORE_DELIVERY=in-thread does.";
+      return "Which lines of code waited is not known: faults came by messages, which do not show "
+             "it. Set OUTCORE_DELIVERY=in-thread.";
   return "";
 }
 
@@ -282,7 +282,7 @@ Result<std::vector<Json>> read_records(const std::string& path) {
   // Before it is opened: of a pipe that nobody writes, that would wait for ever.
   if (!S_ISREG(about.st_mode))
     return Error{EBADF, attempt +
-                            ": it is no regular file: name the file of --report or "
+                            ": it is not a regular file: name the file of --report or "
                             "OUTCORE_REPORT"};
   RecordLines lines(path);
   if (!lines.is_open()) return unreadable();
@@ -389,7 +389,7 @@ void add_report(CommandSyntax& outcore) {
       .flag("--json", words->is_json, "print the records, with lines of code and the verdict")
       .footer(
           "`outcore run --report FILE.html -- PROGRAM` does both.\n"
-          "Exit status: 0 done; 1 it cannot be read or written; 2 it is no record.\n"
+          "Exit status: 0 done; 1 it cannot be read or written; 2 it is not a record.\n"
           "Example:\n  outcore report run.json -o run.html")
       .runs([words] { return run(*words); });
 }

@@ -50,7 +50,7 @@ Result<File> find_file(const std::string& name) {
     return failure(errno, "find " + name, "write a path that is there");
   if (!S_ISREG(facts.st_mode) && !S_ISBLK(facts.st_mode))
     return Error{EINVAL,
-                 name + " is no file that can be mapped: use a regular one, or a block device"};
+                 name + " is not a file that can be mapped: use a regular one, or a block device"};
   const std::string found = path;
   if (found.find('\n') != std::string::npos)
     return Error{EINVAL, name + " has a line's end in its path: use another name"};

@@ -46,8 +46,8 @@ Result<Plan> plan_of(const Words& words) {
     plan.count = std::strtoull(words.count.c_str(), &end, 10);
     const bool is_number = words.count.find_first_not_of("0123456789") == std::string::npos;
     if (!is_number || errno != 0 || *end != 0 || plan.count == 0)
-      return Error{EINVAL,
-                   "'" + words.count + "' is no number of lines: write one of 1 or more, as in 60"};
+      return Error{EINVAL, "'" + words.count +
+                               "' is not a number of lines: write one of 1 or more, as in 60"};
   }
   const Result<pid_t> pid = find_process(words.process);
   if (!pid) return pid.error();

@@ -113,7 +113,7 @@ void add_top(CommandSyntax& outcore) {
           "does nothing else; AGAIN: pages that came in and had been in memory before; AMPL: "
           "bytes\n"
           "read by bytes needed.\n"
-          "On the terminal h tells the keys. Processes of other users are seen by root alone.\n"
+          "On the terminal h lists the keys. Processes of other users are seen by root alone.\n"
           "Exit status: 0 done; 1 no terminal, or no process of --pid can be looked at; 2 usage.\n"
           "Examples:\n  outcore top\n  outcore top --once --sort read\n"
           "  outcore top --pid kraken2 --json | jq .processes[0].interval.stalled")

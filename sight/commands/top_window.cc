@@ -238,7 +238,7 @@ bool TopWindow::press_letter(char letter) {
       first_ = 0;
       break;
     default:
-      message_ = std::string("'") + letter + "' is no key here: h tells them";
+      message_ = std::string("'") + letter + "' is not a key here: h lists them";
   }
   return true;
 }

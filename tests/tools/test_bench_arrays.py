@@ -179,7 +179,7 @@ class Whole(unittest.TestCase):
 
 class Words(unittest.TestCase):
     def test_wrong_words_get_one_line(self):
-        for said, asked in ((["--rows", "rad"], "no row"), (["--size", "1X"], "--size"),
+        for said, asked in ((["--rows", "rad"], "not a row"), (["--size", "1X"], "--size"),
                             (["--processes", "3"], "1, 2, 4 or 8")):
             done = subprocess.run([sys.executable, ROOT / "bench/rivals/table.py", *said],
                                   capture_output=True, text=True, check=False)

@@ -101,7 +101,7 @@ static void types_and_shapes_are_refused(oc_arrays* out) {
   uint64_t many[OC_DIMS_MAX + 1];
   for (size_t i = 0; i <= OC_DIMS_MAX; ++i) many[i] = 1;
   CHECK_IS(-EINVAL, oc_arrays_alloc(out, "v", "<f9", 2, kShape, NULL));
-  CHECK_SAYS("'<f9' is no type of elements");
+  CHECK_SAYS("'<f9' is not a type of elements");
   CHECK_IS(-EINVAL, oc_arrays_alloc(out, "v", ">f8", 2, kShape, NULL));
   CHECK_IS(-EINVAL, oc_arrays_alloc(out, "v", oc_struct_type(0).text, 2, kShape, NULL));
   CHECK_IS(-EINVAL, oc_arrays_alloc(out, "v", oc_struct_type(SIZE_MAX).text, 2, kShape, NULL));

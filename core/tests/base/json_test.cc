@@ -216,7 +216,7 @@ TEST(JsonFields, TheFirstThatIsMissingOrWrongIsTheError) {
   EXPECT_EQ(message_of([](JsonFields& f) { f.items("t"); }), "'t' is 1 and must be a list");
   EXPECT_THAT(message_of([](JsonFields& f) { f.get<bool>("long"); }),
               HasSubstr("xxx… and must be true or false"));
-  EXPECT_EQ(JsonFields(Json("text")).error().message, "it is no JSON object");
+  EXPECT_EQ(JsonFields(Json("text")).error().message, "it is not a JSON object");
 }
 
 }  // namespace

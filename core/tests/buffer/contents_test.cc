@@ -1,4 +1,4 @@
-// Stores that are no files, in a buffer: processes share pages of those that say what they hold.
+// Stores that are not files, in a buffer: processes share pages of those that say what they hold.
 #include <cstring>
 
 #include "core/tests/buffer/forked.h"

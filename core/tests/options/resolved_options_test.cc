@@ -211,7 +211,7 @@ TEST_F(ResolveOptions, AMisspeltChoiceNamesTheNearest) {
   environment_["OUTCORE_DELIVERY"] = "inthread";
   EXPECT_EQ(
       refusal(),
-      "OUTCORE_DELIVERY=inthread: 'inthread' is none of auto, in-thread, messages or mprotect; "
+      "OUTCORE_DELIVERY=inthread: 'inthread' is not one of auto, in-thread, messages or mprotect; "
       "did you mean 'in-thread'?");
 }
 
@@ -271,14 +271,14 @@ TEST_F(ResolveOptions, TheFirstMistakeOfTheConfigFileIsTold) {
 
 TEST_F(ResolveOptions, BadConfigFilesAreNamedWithTheLine) {
   const std::pair<const char*, const char*> cases[] = {
-      {"keepers = 2\nbudget = \n", ":2: this is no TOML"},
+      {"keepers = 2\nbudget = \n", ":2: this is not TOML"},
       {"kernel = 6.10\n", ":1: the value of 'kernel' is neither text nor a whole number"},
       {"keepers = true\n", ":1: the value of 'keepers'"},
       {"[runtime]\nkeepers = 2\n", ":1: 'runtime' is a table"},
       {"keepers = [1]\n", "'keepers' is a table or a list"},
       {"keepers = 300\n", ":1: keepers = 300: "},
       {"keepers = -1\n", ":1: keepers = -1: "},
-      {"keepers = 1\nkeepers = 2\n", "this is no TOML"},
+      {"keepers = 1\nkeepers = 2\n", "this is not TOML"},
       {"policy = \"\"\n", ":1: policy is empty"}};
   for (const auto& [text, message] : cases) {
     config(text);

@@ -20,7 +20,7 @@ TEST(RecordFile, OfSomethingElseStaysAsItIs) {
     std::ofstream(important) << text;
     const Result<Runtime> runtime = Runtime::start(options);
     ASSERT_FALSE(runtime.ok()) << text;
-    EXPECT_TRUE(runtime.message().ends_with("it is no record of runs: name another file"))
+    EXPECT_TRUE(runtime.message().ends_with("it is not a record of runs: name another file"))
         << runtime.message();
     std::ifstream left(important);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(left), {}), text);

@@ -63,7 +63,7 @@ TEST(Uri, PercentSignsOfAPathStay) {
 
 TEST(Uri, BadParametersAreRefused) {
   EXPECT_THAT(parse_uri("file:a?direct").message(),
-              HasSubstr("'direct' after '?' is no parameter: write key=value"));
+              HasSubstr("'direct' after '?' is not a parameter: write key=value"));
   EXPECT_THAT(parse_uri("file:a?x=1&x=2").message(), HasSubstr("'x' is given twice"));
   EXPECT_THAT(parse_uri("file:a?x=%4").message(), HasSubstr("bad escape"));
   EXPECT_THAT(parse_uri("file:a?x=%zz").message(), HasSubstr("bad escape"));
@@ -130,7 +130,7 @@ TEST(OpenStore, BadValuesAreRefused) {
               HasSubstr("direct=onn is unknown (did you mean 'on'?)"));
   EXPECT_THAT(message_of("memory:?read_concurrency=many"), HasSubstr("write a whole number"));
   EXPECT_THAT(message_of("memory:?write_concurrency=-1"), HasSubstr("write a whole number"));
-  EXPECT_THAT(message_of("sparse:x?segment=large"), HasSubstr("'large' is no size"));
+  EXPECT_THAT(message_of("sparse:x?segment=large"), HasSubstr("'large' is not a size"));
   EXPECT_THAT(message_of("memory:name"), HasSubstr("memory has no name"));
   EXPECT_THAT(message_of("sparse:"), HasSubstr("sparse:FOLDER"));
   EXPECT_THAT(message_of("file:"), HasSubstr("file:PATH"));

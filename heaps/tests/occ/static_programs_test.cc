@@ -165,7 +165,7 @@ TEST_F(OccStaticPrograms, OfWrongClassesAndNamesAreNotBuilt) {
   EXPECT_EQ(build("is", "X").status, 2);
   const Outcome outcome = build("mg", "S");
   EXPECT_NE(outcome.status, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("'mg' is no program"));
+  EXPECT_THAT(outcome.err, HasSubstr("'mg' is not a program"));
   EXPECT_THAT(outcome.err, EndsWith("\n"));
 }
 

@@ -38,7 +38,7 @@ class Report(RecordTest):
             why = run.get("why_no_sites", "")
             self.assertEqual(why in run["verdict"]["sentences"], why != "")
             return why
-        self.assertIn("by messages, which do not tell it. OUTCORE_DELIVERY=in-thread does.",
+        self.assertIn("by messages, which do not show it. Set OUTCORE_DELIVERY=in-thread.",
                       told("messages"))
         self.assertIn("calls of the library brought the pages in", told(faults=0, call_waits=9))
         self.assertEqual(told(), "")
@@ -282,10 +282,10 @@ class Report(RecordTest):
                           (whole + "}", f"cannot be read from byte {len(whole) + 1} on"),
                           (whole[:9] + "\n" + whole[9:], ":1 is cut short"),
                           ('{"x":' * 100 + "1" + "}" * 100, "is damaged: it is nested deeper"),
-                          ("{}", "is no record"), ("[1]", "is no record"),
-                          ("hello", "is no record"),
-                          ('{"format": "other"}', "is no record"),
-                          ("[" * 100_000, "is no record"),
+                          ("{}", "is not a record"), ("[1]", "is not a record"),
+                          ("hello", "is not a record"),
+                          ('{"format": "other"}', "is not a record"),
+                          ("[" * 100_000, "is not a record"),
                           (json.dumps(record(version=2)), "is of version 2"),
                           (json.dumps(record(version=None)), "is damaged: it has no version"),
                           (json.dumps(record(program={"pid": 7})), "is damaged: it has no elapsed"),
@@ -303,7 +303,7 @@ class Report(RecordTest):
         self.run_outcore("report", self.folder / "missing", status=1)
         for path in (self.folder, self.folder / "fifo", "/dev/null"):
             done = self.run_outcore("report", path, "-o", self.folder / "page.html", status=1)
-            self.assertIn("no regular file", done.stderr.decode())
+            self.assertIn("not a regular file", done.stderr.decode())
 
     def test_a_page_that_cannot_be_written_is_told_in_one_line(self):
         path = self.write(record())

@@ -219,7 +219,7 @@ class WatchedRun(programs.WatchedTest):
         record.write_text("of something else\n")
         done = self.scan("--report", "r.json")
         self.assertEqual(done.returncode, 2)
-        self.assertIn(b"it is no record of runs: name another file", done.stderr)
+        self.assertIn(b"it is not a record of runs: name another file", done.stderr)
         self.assertEqual(record.read_text(), "of something else\n")
         record.write_text('{"format":"outcore-run","version":1}\n')
         for _ in range(2):

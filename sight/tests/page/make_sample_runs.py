@@ -239,7 +239,7 @@ def messages():
     for file in run["files"]:
         file["delivery"] = "messages"
     run["sites"], run["sampled_faults"] = [], 0
-    run["why_no_sites"] = "Faults came by messages, which do not tell it."  # by `outcore report`
+    run["why_no_sites"] = "Faults came by messages, which do not show it."  # by `outcore report`
     budgets = run["timeline"]["budget_bytes"]
     run["timeline"]["budget_bytes"] = [b if i < 60 else b // 2 for i, b in enumerate(budgets)]
     del run["files"][1]["heat"]
