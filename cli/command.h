@@ -41,7 +41,7 @@ void add_bench_table(CommandSyntax& bench);
 void add_bench_arrays(CommandSyntax& bench);
 void add_bench_checkpoint(CommandSyntax& bench);
 
-// Bytes, as in "64k", "1.5G" or "4096". EINVAL: the text is none.
+// Bytes, as in "64k", "1.5G" or "4096". EINVAL: the text is not a size.
 Result<uint64_t> parse_size(const std::string& text);
 
 // Prints "outcore: message" on standard error, one line, and returns kFailed, or kUsage for EINVAL.

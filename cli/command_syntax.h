@@ -81,7 +81,7 @@ class CommandSyntax {
   // Of the whole command line: asked before the command runs, by its name; not 0: it does not run,
   // and this is the exit status.
   void before(std::function<int(const std::string& command)> ask);
-  // Sets the values and runs the command; its exit status. What is wrong with the words is told on
+  // Sets the values and runs the command; its exit status. Errors in the words are printed on
   // standard error, in one line with the remedy: kUsage.
   int parse(int argc, char** argv);
 

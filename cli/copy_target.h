@@ -1,6 +1,6 @@
 // CopyTarget: the store that a copy is written to. A file, or a folder that is new, is written
 // beside its place and moved there when it is complete. What else a failed copy has made is left,
-// and told: another process may have taken it. One thread.
+// and reported: another process may have taken it. One thread.
 #pragma once
 
 #include <memory>

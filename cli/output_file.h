@@ -15,7 +15,7 @@ enum class HowWritten {
 // `attempt`: for the message, as in "--json out.json". Nothing is opened or made. Errors: EISDIR,
 // ENOENT, EACCES, EROFS, ENOTDIR.
 Status check_output(const std::string& path, HowWritten how, const std::string& attempt);
-// Printing on standard output has failed just now, as errno says: told at the end, with the cause.
+// Notes that printing on standard output has failed, with errno: reported at the end.
 void note_failed_output();
 int failed_output();  // the errno of the first time; 0: it has not failed
 

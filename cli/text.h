@@ -18,8 +18,8 @@ std::string format_bytes(uint64_t bytes);
 std::string format_count(double count);
 // "1.23 s", "45.6 ms".
 std::string format_seconds(double seconds);
-// Bytes of the character that a text in UTF-8 begins with; 0: it is none, or one that controls a
-// terminal.
+// Bytes of the character that a text in UTF-8 begins with; 0: it is not valid, or one that controls
+// a terminal.
 size_t character_bytes(std::string_view text);
 // Whatever comes from outside, without what would end its line or control a terminal.
 std::string one_line(const std::string& text);

@@ -1,5 +1,5 @@
-// OpenFile: opens containers and files of other formats, so that what is wrong with one is told in
-// one way: what failed on which file, why, and the remedy. It is no wrong usage: exit status 1.
+// OpenFile: opens containers and files of other formats, so that errors of all are reported in one
+// way: what failed on which file, why, and the remedy. Exit status 1, as it is not wrong usage.
 #pragma once
 
 #include <memory>

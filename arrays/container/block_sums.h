@@ -5,7 +5,7 @@
 // multiplied by a 64-bit key that depends on its place, and the products are added modulo 2^64:
 // multilinear hashing (Lemire and Kaser, "Strongly universal string hashing is fast", 2014). So the
 // sums that two processes compute for their parts of a block add up to the sum of the block, if
-// every byte was written exactly once. A second sum, `cover`, tells whether it was: each run [from,
+// every byte was written exactly once. A second sum, `cover`, shows whether it was: each run [from,
 // to) adds h(to) - h(from), where h is a random function of places. The ends of neighbouring runs
 // cancel out, and h(end) - h(begin) of the block is left exactly if the runs lie side by side
 // without gaps and overlaps. A block whose cover differs is read again when the array is finished.

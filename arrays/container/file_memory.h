@@ -45,8 +45,8 @@ class FileMemory {
   FileMemory(const FileMemory&) = delete;
   FileMemory& operator=(const FileMemory&) = delete;
 
-  // Whether what the filesystem is told has to be synced at once: with MAP_SYNC a later sync of the
-  // container is none of the file.
+  // Whether changes of the file's space and length must be synced at once: with MAP_SYNC a later
+  // sync of the container does not sync the file.
   bool is_synchronous() const { return map_sync_ == MapSync::kOn; }
   // Prepares the range for writing; REQUIRES: it has space and reads zero. Otherwise the first
   // store to each page would wait for a commit of the filesystem's journal. It only saves time, so

@@ -39,7 +39,7 @@ class FileWindow {
   uint64_t begin_ = 0, end_ = 0;
 };
 
-// A thread that writes ascending offsets through the page cache tells how far it has come. Bytes
+// A thread that writes ascending offsets through the page cache reports how far it has come. Bytes
 // that lie a distance behind are then written to the disk, and bytes that lie twice as far behind
 // are dropped from the page cache. So the file uses a bounded part of the page cache again and
 // again, and the pages of other programs stay there. The distance is long enough for others who

@@ -85,7 +85,7 @@ struct Usage {
 
 class Pool {
  public:
-  // What is no pool stays as it was, unless one may be made of it.
+  // A folder that is not a pool stays as it was, unless a pool may be made of it.
   // Errors: EBUSY (another writer has the pool; the message says who), EINVAL (no pool, another
   // chunk size, or a newer format), EIO (damage: the message has the file, the offset, and which
   // checkpoints can still be read).

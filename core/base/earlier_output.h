@@ -1,5 +1,5 @@
-// Earlier output: how `outcore run` tells the processes of its run what was in the files of their
-// reports before. The first runtime of the run empties it; until then it stays.
+// Earlier output: how `outcore run` lets the processes of its run know what was in the files of
+// their reports before. The first runtime of the run empties it; until then it stays.
 //
 // In the environment: the process with which the run began, and a line for each file, "MARK PATH".
 #pragma once

@@ -1,10 +1,10 @@
-// Next run: the one change of options that promises most for the next run of a program, and the
-// command to type. The table of `outcore run` has its rule from here, and so have `outcore report`
-// and `outcore explain`: of one run nobody is told two things.
+// Next run: the one change of options that is likely to help the next run of a program most, and
+// the command to type. The table of `outcore run` has its rule from here, and so have `outcore
+// report` and `outcore explain`, so that all give the same advice on one run.
 //
 // The first rule that holds counts:
 //
-// 1. --budget: more than a third of what came in had been in memory before (which the pages tell;
+// 1. --budget: more than a third of what came in had been in memory before (which the pages show;
 // and of a file of n bytes, of which m were read: m - n), the files together are larger than the
 // budget, and the memory for a larger one is there. It is doubled, unless a record's miss curve
 // knows better.

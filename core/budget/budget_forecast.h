@@ -1,7 +1,7 @@
 // BudgetForecast: how large a budget may be that follows what the machine has left. It computes and
 // returns: no clock, no I/O, no allocation. One thread at a time.
 //
-// In each period it is told what is available and what the budget's pages use. Page cache counts as
+// In each period it gets what is available and what the budget's pages use. Page cache counts as
 // available, our pages as used; so
 //
 //   obtainable = available + used              what we would have if we left nothing to others
@@ -19,8 +19,8 @@
 //
 // The forecast is UMap's (IEEE TPDS 2021, section 3.1.1): a history of N = 5 periods, M = 10 ahead.
 // UMap does not say how the history becomes a forecast. Here the change that counts is the lesser
-// fall of median and mean: a neighbour that takes much once moves the mean alone and is no trend,
-// and one that comes and goes moves the median alone. The margin is for the neighbours, the
+// fall of median and mean: a neighbour that takes much once moves the mean alone, which is not a
+// trend, and one that comes and goes moves the median alone. The margin is for the neighbours, the
 // kernel's page cache and the time that we need to shrink. The slack keeps a budget that has grown
 // as far as it can from being moved by noise: less than a sixth of it up and down moves nothing.
 #pragma once

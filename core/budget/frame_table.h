@@ -25,8 +25,8 @@ struct FrameRecord {
   uint32_t next = kNone;
   uint8_t is_in_policy = 0;
   uint8_t list = 0;      // 0 none, 1 leaving, 2 cold, 3 probed
-  uint8_t is_known = 0;  // its shard has been told of it
-  uint8_t is_guess = 0;  // it came in without being asked for; until its shard is told
+  uint8_t is_known = 0;  // its shard's policy knows of it
+  uint8_t is_guess = 0;  // it came in without a miss; until its shard's policy knows of it
 };
 static_assert(sizeof(FrameRecord) <= 32);
 

@@ -1,5 +1,5 @@
-// DescriptorGuard: keeps what a descriptor names alive although somebody closes the number: by a
-// thread that has a table of descriptors of its own, with that one alone.
+// DescriptorGuard: keeps what a descriptor names alive although another caller closes the number:
+// by a thread that has a table of descriptors of its own, with that one alone.
 //
 // For the userfaultfd of a buffer's views: when its last descriptor is closed the kernel forgets
 // which pages are missing, and the next touch of one would put zeros there, for all who share it.

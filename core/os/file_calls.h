@@ -34,8 +34,8 @@ int set_size(int fd, uint64_t size_bytes);
 int allocate_space(int fd, uint64_t offset, uint64_t size_bytes);
 // The range reads zero and takes no space. -EOPNOTSUPP: the filesystem cannot.
 int punch_hole(int fd, uint64_t offset, uint64_t size_bytes);
-// Its first bytes, at most so many; empty: it cannot be read. The descriptor is no number that the
-// program would miss, and no child inherits it. Not the fault path.
+// Its first bytes, at most so many; empty: it cannot be read. The descriptor is not a number that
+// the program would miss, and no child inherits it. Not the fault path.
 std::string read_file(const char* path, size_t bytes_max);
 // Makes the name of the file or folder durable, in the folder that it lies in. Not the fault path.
 int sync_folder_of(const std::string& path);

@@ -21,7 +21,7 @@ struct KernelFeatures {
   bool has_move = false;         // UFFDIO_MOVE (6.8)
   // process_madvise(DONTNEED and REMOVE) on the own process (6.13)
   bool has_batched_advice = false;
-  bool has_pagemap = false;  // /proc/self/pagemap tells write protection (bit 57, 5.14)
+  bool has_pagemap = false;  // /proc/self/pagemap shows write protection (bit 57, 5.14)
   bool has_io_uring = false;
   bool is_masked = false;          // newer features were left out on request
   std::string release;             // "6.8.0-45-generic"

@@ -40,7 +40,7 @@ void wake(std::atomic<uint32_t>* word, uint32_t most);
 void wait_between_processes(std::atomic<uint32_t>* word, uint32_t while_value, uint64_t timeout_ns);
 void wake_between_processes(std::atomic<uint32_t>* word);
 void yield();
-// For so long, where nothing tells when it is time.
+// Sleeps for a fixed time, where no event says when to go on.
 void pause(uint64_t ns);
 uint64_t now_ns();
 // In a simulation others may run here. Nothing in builds that are not checked.

@@ -1,7 +1,8 @@
-// WaitLimit: whether somebody has waited long enough. While the process stands still (SIGSTOP,
-// Ctrl-Z, a frozen cgroup) nobody can do what is waited for, and whoever waited then would give up
-// as soon as it goes on: so of the time between two looks a second counts at most, or an eighth of
-// the bound; who looks less often waits longer. One thread; the fault path.
+// WaitLimit: whether a thread has waited long enough. While the process is stopped (SIGSTOP,
+// Ctrl-Z, a frozen cgroup) no other thread can do what is waited for, and a waiting thread would
+// give up as soon as the process continues. So of the time between two looks at most a second
+// counts, or an eighth of the bound; a thread that looks less often waits longer. One thread; the
+// fault path.
 #pragma once
 
 #include <algorithm>

@@ -8,8 +8,9 @@
 
 namespace outcore::os {
 
-// Waits a few seconds until somebody writes to it, and lets reads wait from then on. False: nobody
-// does. Of what is no pipe: true. REQUIRES: the file was opened with O_NONBLOCK, for reading.
+// Waits a few seconds until a process writes to it, and lets reads wait from then on. False: none
+// does. True for anything that is not a pipe. REQUIRES: the file was opened with O_NONBLOCK, for
+// reading.
 inline bool is_written(int file, const struct stat& about) {
   constexpr int kMsMax = 5000;
   if (!S_ISFIFO(about.st_mode)) return true;

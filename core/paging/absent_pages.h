@@ -1,8 +1,9 @@
 // AbsentPages: which pages seem absent, for one miss. Of a buffer's pages only the kernel knows: it
-// is asked for 64 neighbours at once, which takes hardly longer than for one. Who looks along a
-// window asks for page after page.
+// is asked for 64 neighbours at once, which takes hardly longer than for one, because a caller that
+// looks along a window asks for page after page.
 //
-// A guess: what it has once been told it does not ask again. One thread; the fault path.
+// Answers may be out of date: the kernel is not asked twice about a page. One thread; the fault
+// path.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// ChangeLog: which parts of a store were written since somebody last took note of them: a
-// checkpoint, which copies again what has changed.
+// ChangeLog: which parts of a store were written since it was last drained, by a checkpoint, which
+// copies again what has changed.
 //
 // Noted once the store has the bytes; drained before they are read: what is written later is noted
 // again. note() is for any thread, the fault path, too; the rest for who holds `copying`.

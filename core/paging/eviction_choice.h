@@ -5,7 +5,7 @@
 // tried for a while, and again from time to time, and what took less time lately is chosen.
 //
 // Time is compared by events: misses, and rescues, which are misses where nobody rescues. Any
-// thread; the fault path: who comes while another thread decides is told what was chosen before.
+// thread; the fault path: a thread that comes while another one decides gets the previous choice.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,8 @@ class EvictionChoice {
     start_events_ = 0;
   }
   // A moving average. The thread may have been off the processor, or have rested: a period that is
-  // far out counts as twice the average, and one that is far below it tells that it was so before.
+  // far out counts as twice the average, and one that is far below it shows that the average was
+  // too high.
   void blend(Way way, uint64_t ns) {
     uint64_t& average = ns_[way];
     ns = std::max<uint64_t>(ns, 1);

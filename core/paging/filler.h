@@ -30,7 +30,7 @@ class Filler {
   // now on.
   void begin(const PageCache& cache, uint64_t page, uint32_t frame);
   // The page is there, or its fill failed. The shard's inbox has it first. A guess is a page that
-  // nobody asked for, nor has anything shown that somebody will.
+  // no thread asked for, and there is no evidence that one will.
   void finish(PageCache& cache, uint64_t page, uint32_t frame, int result, region::PageValue flags,
               bool is_guess = false);
   // A fill failed in the middle: what there is of the page goes. If it was installed it was seen,

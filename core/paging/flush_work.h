@@ -2,8 +2,8 @@
 // on.
 //
 // A page that is being flushed carries kWriting: it is not evicted and not written by anybody else
-// meanwhile. Which 4 KiB were written is asked and cleared in one step; a write after that is told
-// again, and written again later.
+// meanwhile. Which 4 KiB were written is asked and cleared in one step; a write after that is
+// reported again, and written again later.
 #pragma once
 
 #include <algorithm>

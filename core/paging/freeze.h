@@ -1,4 +1,5 @@
-// Freeze: a cache whose pages are out of memory and stay out, for changes that concern all of them.
+// Freeze: keeps all pages of a cache out of memory while it exists, for changes that concern all of
+// them.
 #pragma once
 
 #include "core/os/wait.h"

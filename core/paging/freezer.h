@@ -1,4 +1,4 @@
-// Freezer: changes of a whole cache, for which its pages must be out of memory and stay out: its
+// Freezer: makes changes of a whole cache during which none of its pages may be in memory: its
 // frames are replaced, its store or a view has become longer, it is handed back to the kernel.
 //
 // Calls of the program, and of a prefetch thread (share_frames). A touch meanwhile waits.

@@ -20,8 +20,8 @@ struct TransferCount {
   // others would wait for ever.
   std::atomic<uint32_t> limit{UINT32_MAX};
 
-  // Of the writers to a device, one for the whole process, while somebody has it; a forked child
-  // has others. Not on the fault path.
+  // The gate of the writers to a device, one for the whole process, as long as it is used; a forked
+  // child has others. Not on the fault path.
   static std::shared_ptr<TransferCount> of_writers(uint64_t device);
 };
 

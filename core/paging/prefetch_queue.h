@@ -28,7 +28,7 @@ struct PrefetchRequest {
   bool is_readahead = false;  // a hint of ours: one page that the tuner watches stays out
   bool is_guess = false;      // a hint that nothing proves: nothing is evicted for it
 
-  // A page that somebody asked for.
+  // A page that a thread waits for.
   bool is_single() const {
     return task == PrefetchTask::kHint && count == 1 && !is_readahead && !is_guess;
   }
@@ -106,7 +106,8 @@ class PrefetchQueue {
     hints_waiting_.store(hints_.end - hints_.begin, std::memory_order_relaxed);
   }
 
-  // If there are any, what is not there yet may be on its way. The fault path; a glance, no lock.
+  // Whether there are any: then an absent page may be on its way. The fault path; no lock, may be
+  // out of date.
   uint64_t hints_waiting() const { return hints_waiting_.load(std::memory_order_relaxed); }
 
   uint32_t changes() const { return changes_.load(std::memory_order_seq_cst); }

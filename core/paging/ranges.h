@@ -15,7 +15,7 @@ class Ranges {
   explicit Ranges(Pager& pager) : pager_(pager) {}
 
   // Evicts what is resident and not pinned. Pages in other hands are waited for, and tried again:
-  // but not for ever, as somebody else may touch them all the time. Errors: those of write-backs.
+  // but not for ever, as other threads may touch them all the time. Errors: those of write-backs.
   Status evict(PageCache& cache, uint64_t first, uint64_t end);
   // They are the next victims.
   void make_cold(PageCache& cache, uint64_t first, uint64_t end);

@@ -17,7 +17,7 @@ class Remapper {
  public:
   Remapper(Pager& pager, PrefetchQueue& queue) : pager_(pager), queue_(queue) {}
 
-  // The page is here. Either somebody else filled it meanwhile, or this view does not show it yet,
+  // The page is here. Either another thread filled it meanwhile, or this view does not show it yet,
   // or the first write must be let through. REQUIRES: it was seen Resident.
   int resolve_resident(PageCache& cache, region::View& view, uint64_t page, std::byte* address,
                        bool is_write, region::PageValue seen);

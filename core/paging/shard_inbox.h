@@ -1,10 +1,10 @@
 // ShardInbox: frames that were filled, rescued or unpinned, and of which their shard's policy has
-// not been told.
+// no report yet.
 //
 // A stack that is drained whole. A frame is in it at most once: it is pushed when it is filled;
-// again only when it was rescued or unparked, which needs that the policy has been told of it. A
-// frame is pushed before its page becomes resident, so whoever holds the turn and sees a resident
-// page can drain the inbox first, and then the policy knows the frame.
+// again only when it was rescued or unparked, which is possible only after the policy was told of
+// it. A frame is pushed before its page becomes resident, so whoever holds the turn and sees a
+// resident page can drain the inbox first, and then the policy knows the frame.
 #pragma once
 
 #include <atomic>

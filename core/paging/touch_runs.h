@@ -1,6 +1,6 @@
-// TouchRuns: how many neighbours a touch of a page in memory is worth, told by those before it. Who
-// touches one page after the other, up or down, is let into 2, 4, 8 and then 16 at once; who does
-// not, into the one that is touched.
+// TouchRuns: how many neighbours a touch of a page in memory is worth, estimated from earlier
+// touches. A program that touches one page after the other, up or down, gets access to 2, 4, 8 and
+// then 16 at once; otherwise only to the page that it touches.
 //
 // Hints: threads that use it at the same time may lose a run. The fault path; any thread.
 #pragma once

@@ -23,7 +23,7 @@ Status parse_parameters(const std::string& full, std::string_view text,
                         std::span<Parameter> parameters);
 // "name:key=value,…" with all parameters, as make_policy() accepts it.
 std::string format_name(std::string_view name, std::span<const Parameter> parameters);
-// The error for a policy that is none of `names`.
+// The error for a policy that is not one of `names`.
 Error unknown_policy(const std::string& full, std::string_view name,
                      std::span<const std::string_view> names);
 

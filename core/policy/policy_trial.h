@@ -42,8 +42,8 @@ class PolicyTrial {
  public:
   static constexpr uint32_t kCandidatesMax = 3;
   // Of a miniature: 1024 or up to twice as many; in small memories fewer. The sample is one page in
-  // 2^kShiftLeast at most, or probes would cost more than they tell: memories of less than 16,384
-  // frames have no trial, nor have those of more than 2^26.
+  // 2^kShiftLeast at most, or probes would cost more than they are worth: memories of less than
+  // 16,384 frames have no trial, nor have those of more than 2^26.
   static constexpr uint32_t kFramesWanted = 1024, kFramesLeast = 512;
   static constexpr uint32_t kShiftLeast = 5, kShiftMost = 15;
 
@@ -108,7 +108,7 @@ class PolicyTrial {
   void fall_asleep();
   void owe(size_t halves);
 
-  // One a candidate; and one of the first with twice the frames, which tells what a larger budget
+  // One a candidate; and one of the first with twice the frames, which shows what a larger budget
   // is worth.
   Miniature miniatures_[kMiniaturesMax];
   ProbeQueue probes_;

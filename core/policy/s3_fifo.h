@@ -20,7 +20,7 @@
 //
 // Why it is the default: a loop over 1.2 times the memory misses 20 %, where FIFO, LRU and CLOCK
 // miss everything. With `cool=N%`, that share of the memory stays leaving before it is freed, and
-// rescues tell which pages are in use.
+// rescues show which pages are in use.
 #pragma once
 
 #include <array>

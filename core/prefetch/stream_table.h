@@ -118,7 +118,7 @@ class StreamTable {
     uint32_t length;         // pages from where the stream began to `end`
     uint32_t proof;          // so many pages behind `last` the boundary watched is crossed
     uint8_t watched;         // the step of that boundary, and 1; 0: none is watched
-    uint8_t passed;          // steps below this one are no walls: the reader has crossed one there
+    uint8_t passed;          // steps below this one are not walls: the reader has crossed one there
     bool is_at_wall;         // nothing is issued behind `end`
   };
   enum class Match : uint8_t { kNone, kBeyond, kInside, kArrived };

@@ -48,7 +48,7 @@ class TouchReader {
  public:
   // The bytes must live as long as this.
   explicit TouchReader(std::string_view bytes) : bytes_(bytes) {}
-  // False: at the end, or the bytes from here on are no touches (is_broken).
+  // False: at the end, or the bytes from here on are not valid (is_broken).
   bool next(TouchRun* run);
   bool is_broken() const { return is_broken_; }
   size_t position() const { return at_; }  // bytes that were read

@@ -1,4 +1,4 @@
-// WatchedPages: pages of which somebody wants to know whether they will be missed, and what the
+// WatchedPages: pages that are watched to learn whether they will be missed, and what the
 // answer is evidence of. And the clock by which a watch lasts: pages that have come in. Any thread;
 // the fault path: no lock; of two pages with one slot the later is watched.
 #pragma once

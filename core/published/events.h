@@ -1,10 +1,10 @@
 // Events: what happens to pages, one by one, in a ring that whoever watches reads. Off, it costs
 // the fault path one load.
 //
-// Of the pages those are told whose number's hash is a multiple of the sample's size, so that a
-// page is told always or never (SHARDS: Waldspurger et al., FAST 2015): what is counted of the
-// sample, times its size, is true of all. A ring that is full begins again: events that nobody has
-// read are lost, and the reader knows how many.
+// Events are published of those pages whose number's hash is a multiple of the sample's size, so
+// that a page is published always or never (SHARDS: Waldspurger et al., FAST 2015): what is counted
+// of the sample, times its size, is true of all. A ring that is full begins again: events that
+// nobody has read are lost, and the reader knows how many.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class EventRing {
   // All of it may be zero bytes, which is a ring that is off.
   bool is_on() const { return is_on_.load(std::memory_order_relaxed) != 0; }
   void turn(bool on) { is_on_.store(on ? 1 : 0); }
-  // A power of two: one in so many pages is told.
+  // A power of two: events of one in so many pages are published.
   uint64_t sampled_one_in() const {
     return uint64_t{sample_mask_.load(std::memory_order_relaxed)} + 1;
   }

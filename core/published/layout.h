@@ -140,7 +140,7 @@ struct Layout {
   void add_left_file(std::string_view path, uint64_t size_bytes, std::string_view reason);
 };
 
-// Behind the layout, on pages of their own, which are memory only once somebody watches.
+// Behind the layout, on pages of their own, which take memory only once a process watches.
 struct Memory {
   Layout layout;
   alignas(base::kSystemPage) EventRing events;

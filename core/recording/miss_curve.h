@@ -1,6 +1,6 @@
 // MissCurve: how many pages less would have to be brought in if the budget were larger.
 //
-// It sees what is told of a sample of the pages (see EventRing): which are brought in, evicted,
+// It sees the events of a sample of the pages (see EventRing): which are brought in, evicted,
 // rescued. From that the policy is simulated at several budgets at once (OtherBudget), with about
 // a thousand frames for the budget of now, however large it is. What pages do while they are in
 // memory, which nobody sees, is drawn from what pages alike did (ReturnTimes). One thread.
@@ -36,7 +36,7 @@ class MissCurve {
 
   // What is in memory now, and may be. A change of the budget counts from now on.
   void set_memory(uint64_t resident_bytes, uint64_t budget_bytes);
-  // Of the pages one in so many is told of, or more. REQUIRES: a power of two.
+  // Events are of one in so many pages, or more. REQUIRES: a power of two.
   void sample_one_in(uint64_t one_in);
   uint64_t sampled_one_in() const { return one_in_; }
 
@@ -82,7 +82,7 @@ class MissCurve {
 
   const std::string policy_;
   uint64_t budget_bytes_;
-  uint64_t resident_bytes_ = 0;  // when it was last told
+  uint64_t resident_bytes_ = 0;  // as it was last reported
   double page_share_ = 1;        // of the budget that pages have once it is used up
   uint64_t one_in_ = 1;
   bool is_started_ = false, has_failed_ = false, was_full_ = false, is_share_known_ = false;
@@ -90,7 +90,7 @@ class MissCurve {
   Pages pages_;
   ReturnTimes returns_;
   std::mt19937_64 random_;
-  double fills_ = 0;  // of all pages, as far as the sample tells
+  double fills_ = 0;  // of all pages, estimated from the sample
   double sample_bytes_ = 0, sample_fills_ = 0;
   uint64_t until_refresh_ = 1;
 };

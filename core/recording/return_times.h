@@ -1,5 +1,5 @@
 // ReturnTimes: how soon pages are touched again, by what they did before. What is in memory is
-// touched unseen; but pages alike that are out are seen when they come back, and these tell how
+// touched unseen; but pages alike that are out are seen when they come back, and these show how
 // likely the others are touched at each age (the life table of Kaplan and Meier, JASA 1958). Ages
 // are counted in fills. One thread.
 #pragma once

@@ -2,7 +2,7 @@
 // distance of Mattson et al. (IBM Systems Journal 1970), in bytes. A page that is touched the first
 // time has none, and is counted apart.
 //
-// Exact for the touches that it is told. Of a sample of the pages distances and counts are the
+// Exact for the touches that it gets. Of a sample of the pages distances and counts are the
 // sample's times its size (SHARDS: Waldspurger et al., FAST 2015). One thread.
 #pragma once
 
@@ -26,7 +26,7 @@ class ReuseDistances {
 
   static size_t bucket_of(uint64_t bytes);
 
-  // Of the pages one in so many is told of, or more. REQUIRES: a power of two.
+  // Touches are of one in so many pages, or more. REQUIRES: a power of two.
   void sample_one_in(uint64_t one_in);
   uint64_t sampled_one_in() const { return one_in_; }
 
@@ -40,7 +40,7 @@ class ReuseDistances {
       it = stays(it->first) ? std::next(it) : forget(it);
   }
 
-  // Of all pages, as far as the sample tells.
+  // Of all pages, estimated from the sample.
   uint64_t first_touches() const { return first_; }
   const std::array<uint64_t, kBuckets>& touches_again() const { return again_; }
   // `first`, `again` (up to the last that is not 0), `sampled_one_in`.

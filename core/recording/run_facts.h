@@ -1,4 +1,4 @@
-// Run facts: what a record tells of the program and of the machine (docs/reference/run-format.md).
+// Run facts: what a record says of the program and of the machine (docs/reference/run-format.md).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace outcore::recording {
 
-// `command`, `arguments` (null: they are too many to be told), `run_command` (null: `outcore run`
-// has not started it), `pid`, `started`.
+// `command`, `arguments` (null: they are too long to be recorded), `run_command` (null: `outcore
+// run` has not started it), `pid`, `started`.
 base::Json program_facts(uint64_t started_since_1970_ns, base::Json run_command);
 // The command of `outcore run`, if that has started the program; else null. The environment is
 // read: not while another thread may change it.

@@ -30,7 +30,7 @@ class BudgetGovernor {
   // A piece of a shrink takes no longer, nor than an eighth of a fill's wait. It is tried again,
   // each time after twice the time if nothing leaves.
   static constexpr uint64_t kShrinkWaitNs = 1'000'000'000, kRetryNsMax = 2'000'000'000;
-  // A shrink goes in pieces of a share of the budget, and not of little: fills stand still while
+  // A shrink goes in pieces of a share of the budget, and not of little: fills wait while
   // one is evicted, and go on while it rests; what has left stays away if the rest cannot leave.
   static constexpr uint64_t kRestNsLeast = 1'000'000, kRestNsMax = 250'000'000;
   static constexpr uint64_t kPieceShare = 32, kPieceLeast = uint64_t{16} << 20;

@@ -17,7 +17,7 @@ Metrics collect_metrics(Runtime::Impl& impl);
 // Reports the runtime when the process calls exit(), if the runtime has not ended by then.
 void report_at_exit(const std::shared_ptr<Runtime::Impl>& impl);
 // Reports a runtime that ends, unless it was reported before; what it has learnt goes to its
-// profiles. What fails is told on stderr.
+// profiles. Failures are printed on stderr.
 void report_end(Runtime::Impl& impl);
 // What the runtime has learnt goes to its profiles when the process calls exit(), likewise.
 void keep_learnt_at_exit(const std::shared_ptr<Runtime::Impl>& impl);

@@ -1,7 +1,7 @@
 // Inheritance: in a forked child, a region of the parent whose pages are in a buffer becomes the
 // child's own at its first use there: at the same addresses, by a runtime of the child that is a
 // member of the same buffer. Until then its addresses are a placeholder (fork.cc), so a child that
-// does not use it, as one that goes on to exec(), pays nothing and is no member.
+// does not use it, as one that goes on to exec(), pays nothing and is not a member.
 //
 // Where the child cannot become a member, or the file cannot be shared, the kernel maps the file in
 // place of the region, outside of the buffer's limit, and one line on stderr says why. There is one
@@ -25,8 +25,8 @@ class Inheritance {
   static void unlock();
 
   // A touch of a placeholder. True: it may be repeated, because something is mapped there now.
-  // False: the address is no placeholder, or nothing can be mapped there. In a signal handler: the
-  // work is done by a thread of its own, as the handler's stack may be small.
+  // False: the address is not a placeholder, or nothing can be mapped there. In a signal handler:
+  // the work is done by a thread of its own, as the handler's stack may be small.
   static bool answer(const std::byte* address);
   // While a region is being attached, its view is not in the map for a moment. True: one was, and
   // is there by now. In a signal handler.

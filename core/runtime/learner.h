@@ -34,7 +34,7 @@ struct Learnt {
 
 class Learner {
  public:
-  // Reads the profile at this absolute path. What is wrong with it is told by complaint().
+  // Reads the profile at this absolute path. complaint() says what is wrong with it.
   explicit Learner(std::string path);
 
   const std::string& path() const { return path_; }

@@ -18,8 +18,8 @@
 
 namespace outcore::runtime {
 
-// Parses "4G", "25%" of the available memory, or an empty text for the default; "auto" is no size.
-// `remark` says of what a percentage was taken.
+// Parses "4G", "25%" of the available memory, or an empty text for the default; "auto" is not a
+// size. `remark` says of what a percentage was taken.
 Result<uint64_t> read_budget(const std::string& text,
                              const std::function<os::MemoryAvailable()>& available,
                              std::string* remark);
@@ -65,7 +65,7 @@ Result<T> read_choice(const std::string& text, std::span<const Choice<T>> choice
                            (meant.empty() ? "" : "; did you mean '" + meant + "'?")};
 }
 
-// Empty if the value is none of the choices.
+// Empty if the value is not one of the choices.
 template <typename T>
 std::string write_choice(T value, std::span<const Choice<T>> choices) {
   for (const Choice<T>& choice : choices)

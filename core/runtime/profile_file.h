@@ -10,8 +10,8 @@
 
 namespace outcore::runtime {
 
-// A file that is not there, or empty, is a profile of no files. Errors: EINVAL (it is no profile,
-// or damaged), those of the system; one line, with the remedy.
+// A file that is not there, or empty, is a profile of no files. Errors: EINVAL (it is not a
+// profile, or damaged), those of the system; one line, with the remedy.
 Result<prefetch::TouchProfile> read_profile(const std::string& path);
 // Whether a profile could be kept there, as far as that can be seen before. Errors: as above.
 Status check_place_of_profile(const std::string& path);

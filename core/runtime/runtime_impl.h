@@ -51,7 +51,7 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   // Page caches by the identity of their store. The lock makes mapping and unmapping one at a time.
   std::mutex mapping;
   std::map<std::string, std::unique_ptr<paging::PageCache>> caches;
-  // Counters of caches that are gone, and of what is no cache's.
+  // Counters of caches that are gone, and of all that belongs to no cache.
   metrics::CounterBlock& ended() const { return sheet->memory().ended; }
   std::unique_ptr<runtime::BudgetGovernor> governor;  // with budget = auto
   std::vector<Reservation::Impl*> reservations;

@@ -54,8 +54,8 @@ class DirectFile final : public PieceSource {
 
   // The program has written the range by calls of its own, through the page cache. A direct read of
   // such a page would first write it to the device, and wait for that: it is read from the cache,
-  // as long as it is among the last that were told. Any thread. It allocates once, and does nothing
-  // where there is no memory.
+  // as long as it is among the last that were noted. Any thread. It allocates once, and does
+  // nothing where there is no memory.
   void note_cached(uint64_t offset, uint64_t size_bytes);
 
   int next_piece(const StoreRequest& request, size_t done_bytes, Piece& piece) override;
@@ -66,7 +66,7 @@ class DirectFile final : public PieceSource {
   bool is_cached(uint64_t page) const;
   void read_from_cache(Piece& piece) const;
 
-  // A page + 1 in the place of its number, by division: the last that was told. nullptr: none was.
+  // A page + 1 in the place of its number, by division: the last that was noted. nullptr: none was.
   // A guess: both ways read the same bytes.
   std::atomic<std::atomic<uint64_t>*> cached_{nullptr};
   int fd_ = -1;

@@ -30,7 +30,7 @@ struct ServerAccess {
 };
 
 // A shell holds the server, and a pipe (through ssh: a connection) holds the shell: when the
-// shell's input ends, it ends the server. Its output is the log of the server, which tells how the
+// shell's input ends, it ends the server. Its output is the log of the server, which says how the
 // start goes; it must be read as long as the server runs. One thread.
 class HostServer {
  public:

@@ -8,7 +8,7 @@
 //   chunks  how many chunks are stored
 //   bytes   of their values, where chunks are packed
 //   of:ID   how many changes a member of those that share the lease has made: seq, that others make
-//           larger, would not tell it that its own are lost
+//           larger, would not show that its own are lost
 #pragma once
 
 #include <string_view>

@@ -13,7 +13,7 @@ namespace outcore::store {
 // the name: "NAMESPACE/IMAGE". Errors: those of RbdConnection::open.
 Result<std::vector<StoreInfo>> list_images(const RbdStoreOptions& options);
 // Removes the image of the options. Errors: those of RbdConnection::open, ENOENT (no such image, or
-// its lifetime is not over), EBUSY (somebody has it open), ENOTEMPTY (it has snapshots).
+// its lifetime is not over), EBUSY (a process has it open), ENOTEMPTY (it has snapshots).
 Status give_back_image(const RbdStoreOptions& options);
 
 }  // namespace outcore::store

@@ -58,8 +58,8 @@ class RedisStore final : public Store {
   }
   // REQUIRES: open_shared() has opened it.
   redis::SharedLease& shared_lease() { return *shared_lease_; }
-  // The servers have told a size: another member may have enlarged the store. A smaller size was
-  // told before that and arrived late; a shared store never becomes smaller.
+  // The servers have reported a size: another member may have enlarged the store. A smaller size
+  // was reported before that and arrived late; a shared store never becomes smaller.
   void note_size(uint64_t size_bytes) {
     uint64_t known = size_bytes_.load(std::memory_order_relaxed);
     while (known < size_bytes &&

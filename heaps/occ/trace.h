@@ -1,5 +1,5 @@
-// Trace: what can be seen of a file's name from outside, to tell whether a command made the file
-// anew. One thread.
+// Trace: what can be seen of a file's name from outside, to find out whether a command made the
+// file anew. One thread.
 #pragma once
 
 #include <sys/stat.h>

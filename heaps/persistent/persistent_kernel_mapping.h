@@ -3,8 +3,8 @@
 // docs/internals/decisions/0068-heaps-over-the-kernels-mapping.md.
 //
 // Bytes that are written to it are the file's at once, for every process; durable they are after
-// Store::sync(), which is also told, once and for all, what the kernel could not write. In a forked
-// child the addresses are inaccessible.
+// Store::sync(), which also reports, only once, what the kernel could not write. In a
+// forked child the addresses are inaccessible.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace outcore::heap::persistent {
 class KernelMapping final : public Mapping {
  public:
   // As Runtime::map(), of which it knows access, size_bytes, reserve_bytes and advice (random and
-  // sequential). Errors: ENOTSUP (the store is no file), EINVAL (the store is smaller), ENOMEM
+  // sequential). Errors: ENOTSUP (the store is not a file), EINVAL (the store is smaller), ENOMEM
   // (addresses), and those of mmap().
   static Result<std::unique_ptr<Mapping>> map(std::shared_ptr<Store> store, const MapOptions& o);
   ~KernelMapping() override;

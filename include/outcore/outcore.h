@@ -383,7 +383,7 @@ int oc_region_metrics(const oc_region* region, oc_metric_values* values);
 
 // -- Functions that return texts: they write the text to `buffer`, with a final NUL, and its size
 // with the NUL to *needed_bytes (may be NULL). -ERANGE: the buffer is too small; nothing was
-// written. With a NULL buffer of 0 bytes they only return the size, which is no error. --
+// written. With a NULL buffer of 0 bytes they only return the size, which is not an error. --
 
 int oc_metrics_json(const oc_runtime* runtime, char* buffer, size_t size_bytes,
                     size_t* needed_bytes);

@@ -45,9 +45,9 @@ struct PersistentHeapOptions {
   // another. 0: not noted, not checked.
   uint64_t version = 0;
   // Also opens a heap that was not closed, in the state of its last flush(). Only the program can
-  // tell whether the bytes make sense.
+  // say whether the bytes make sense.
   bool even_if_inconsistent = false;
-  // Errors of kKernel: ENOTSUP (the store is no file), EINVAL (a Runtime, a budget or pages of
+  // Errors of kKernel: ENOTSUP (the store is not a file), EINVAL (a Runtime, a budget or pages of
   // other than 4 KiB are asked for, too). Of the advice it takes kRandom and kSequential.
   HeapPaging paging = HeapPaging::kOutcore;
   // Options of the shared runtime, for heaps that are opened without a runtime.

@@ -2,7 +2,7 @@
 //
 // Each shard has a policy of its own, called only by the thread that holds the shard's turn: one
 // call at a time, so it needs no locks. It sees frame numbers and page keys, never memory, stores
-// or page states. It is told of fills and rescues, but not of hits, because hits cannot be observed
+// or page states. It gets fills and rescues, but not hits, because hits cannot be observed
 // (docs/internals/decisions/0003-policies-and-readahead.md), unless it asks for probes of a few
 // pages (docs/internals/decisions/0039-policy-by-miniatures.md).
 //
@@ -61,7 +61,7 @@ class Policy {
   virtual void rescued(FrameId frame) = 0;
 
   // A victim is resident again, though nobody touched it: it could not leave (its bytes could not
-  // be stored, or somebody just had it in hand).
+  // be stored, or another thread was using it).
   virtual void put_back(FrameId frame) { rescued(frame); }
 
   // A leaving frame was freed. The policy forgets the frame; it may keep the key (ghosts, fault

@@ -57,8 +57,9 @@ class Region {
   // eviction, what the profile says that an earlier run needed of the range, in the order in which
   // it needed it; and records from now on what is brought in first of the region's store. The
   // profile is a file of Outcore's that need not be there yet. A runtime with the option `learn`
-  // does this by itself. Errors: ENOTSUP (the store is no file, or is mapped privately), EBUSY (it
-  // is learnt in another profile), EINVAL (the profile is none, or cannot be read), ENOMEM.
+  // does this by itself. Errors: ENOTSUP (the store is not a file, or is mapped privately), EBUSY
+  // (it is learnt in another profile), EINVAL (the file is not a profile, or cannot be read),
+  // ENOMEM.
   Status learn(const std::string& profile, uint64_t offset, uint64_t size_bytes);
   Status learn(const std::string& profile);  // the whole region
   // Adds what was recorded so far, of all regions of the runtime, to its profiles; the end of the

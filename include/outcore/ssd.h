@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 // Page-aligned memory, which may be larger than the budget. It holds what the pool has under the
-// name, or zeros. Returns NULL on errors, sets errno, and oc_last_error() tells why: EINVAL (the
+// name, or zeros. Returns NULL on errors, sets errno, and oc_last_error() says why: EINVAL (the
 // name has another size in the pool), ENOENT (OUTCORE_POOL is not set), EBUSY (the name or pool is
 // in use, here or by another process), ENOSPC (Ceph: the pool's free space or quota), EEXIST (Ceph:
 // there is a foreign image of that name), and errors of mapping.

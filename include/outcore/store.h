@@ -143,10 +143,10 @@ class Store {
   virtual std::string identity() const { return {}; }
 
   // Names the bytes that the store holds since it was opened, or since this was asked first, and as
-  // long as it is open, unless somebody writes them who should not: of two stores for which this is
-  // the same text, opened by whatever process, each read returns the same. Processes that map them
-  // read-only have their pages together, in a buffer (RuntimeOptions::buffer). Empty (the default):
-  // nobody knows. It stays as it is. Any thread.
+  // long as it is open, unless a process writes them that should not: of two stores for which this
+  // is the same text, opened by whatever process, each read returns the same. Processes that map
+  // them read-only have their pages together, in a buffer (RuntimeOptions::buffer). Empty (the
+  // default): nobody knows. It stays as it is. Any thread.
   virtual std::string contents_id() const { return {}; }
 
   // Opens the same store once more, for reading, in a forked child of the process that opened it:

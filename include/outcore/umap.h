@@ -9,7 +9,7 @@
 // Lifetime   All regions share one runtime and its budget. It starts with the first umap() and ends
 //            with the last uunmap(). exit() writes regions of files back, and leaves regions of the
 //            program's own stores alone, which may be gone by then: unmap those. What it does not
-//            store is told on stderr.
+//            store is reported on stderr.
 // Threads    Any thread may call any function.
 // fork       A child has none of its parent's regions; it may map its own.
 #pragma once
@@ -97,7 +97,7 @@ int umapcfg_get_evict_high_water_threshold(void);  // percent
 
 // Of early versions of UMap 2. The page size holds for regions mapped afterwards; the others from
 // the next start of the runtime on: call them before the first umap(). A value that cannot be is
-// told on stderr, and changes nothing.
+// reported on stderr, and changes nothing.
 void umapcfg_set_umap_page_size(uint64_t page_size);
 void umapcfg_set_max_pages_in_buffer(uint64_t max_pages);
 void umapcfg_set_read_ahead(uint64_t num_pages);

@@ -8,7 +8,8 @@
 namespace outcore::python {
 
 // Each takes a dict with the names of the struct's fields; None is "not set". Raises TypeError for
-// a name that is no field, ValueError for a word that is none of its values. REQUIRES: the GIL.
+// a name that is not a field, ValueError for a word that is not one of its values. REQUIRES: the
+// GIL.
 RuntimeOptions runtime_options_of(const nanobind::dict& from);
 MapOptions map_options_of(const nanobind::dict& from);
 

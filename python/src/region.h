@@ -64,7 +64,7 @@ class RegionHandle {
     --calls_;
     require(status, uri_, blame);
   }
-  // Whether the range is in memory, as far as can be told without touching it.
+  // Whether the range is in memory, as far as that is known without touching it.
   bool is_resident(uint64_t offset, uint64_t size_bytes) const;
 
   // Brings the range in, as prefault does, and as cheaply as may be where it is small.

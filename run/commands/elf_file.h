@@ -27,7 +27,7 @@ struct ElfSymbols {
   std::set<std::string, std::less<>> exports;      // those of its own that the loader finds
 };
 
-// Reads headers only: a few system calls. nullopt: the file is no ELF file, or is cut short.
+// Reads headers only: a few system calls. nullopt: the file is not an ELF file, or is cut short.
 std::optional<ElfFile> read_elf(int file);
 // Reads the symbol tables. REQUIRES: read_elf() says is_ours.
 ElfSymbols read_elf_symbols(int file);

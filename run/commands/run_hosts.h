@@ -1,4 +1,4 @@
-// RunHosts: what `outcore run` was told of machines that give their memory to the program.
+// RunHosts: the machines that give their memory to a program of `outcore run`, and their servers.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// RunOptions: what `outcore run` is told, and the environment that hands it to the preload library.
+// RunOptions: the options of `outcore run`, and the environment that hands them to the preload
+// library.
 #pragma once
 
 #include <optional>

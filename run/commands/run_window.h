@@ -1,5 +1,5 @@
-// The window of a run: where it lies, told to the library by environment, and the filter that traps
-// what points into it (docs/internals/decisions/0038-the-window.md).
+// The window of a run: where it lies, passed to the library in the environment, and the filter that
+// traps what points into it (docs/internals/decisions/0038-the-window.md).
 #pragma once
 
 #include <string>

@@ -21,8 +21,8 @@ class ServedFile {
   const std::string& path() const { return path_; }
   bool is_held() const { return held_.has_value(); }
 
-  // Gives it back if somebody wants to write it, or it has become another file; takes it if it can
-  // be had. OK, or why it is not held: EAGAIN and EBUSY may pass (somebody writes it, or it has
+  // Gives it back if a process wants to write it, or it has become another file; takes it if
+  // possible. OK, or why it is not held: EAGAIN and EBUSY may pass (somebody writes it, or it has
   // changed just now); EACCES (a lease needs the owner), ENOENT and what open() says, EINVAL (no
   // regular file, empty, or a filesystem without leases). No wait.
   Status look_after(const HeldBuffer& buffer);

@@ -1,4 +1,4 @@
-// WatchedRun: a run that somebody watches: the command stays beside the program, forwards signals,
+// WatchedRun: a run that is watched: the command stays beside the program, forwards signals,
 // serves metrics, makes the report when the program ends, and ends as it has ended.
 #pragma once
 

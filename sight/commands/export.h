@@ -13,7 +13,7 @@
 
 namespace outcore::cli {
 
-// Which processes are told of: all that list_published() gives, or those among them that it takes.
+// Which processes are exported: all that list_published() gives, or those among them that it takes.
 using ProcessFilter = std::function<bool(pid_t)>;
 
 // The text of now, in Prometheus' format, version 0.0.4; or in that of OpenMetrics 1.0.
@@ -38,8 +38,8 @@ class MetricsExport {
   const std::string& place() const { return place_; }
   // Of a path: writes it. Of a port nothing: whoever wants metrics asks.
   Status refresh();
-  // The same while a program runs: a file that cannot be written is told on standard error, once
-  // until it can be again.
+  // The same while a program runs: a file that cannot be written is reported on standard error,
+  // once until it can be again.
   void refresh_or_tell();
 
  private:
@@ -48,7 +48,7 @@ class MetricsExport {
   std::string place_;
   ProcessFilter filter_;
   MetricsFormat format_ = MetricsFormat::kPrometheus;
-  bool has_failed_ = false;         // the last time, and it was told
+  bool has_failed_ = false;         // the last time, and that was reported
   std::unique_ptr<Server> server_;  // nullptr: a path
 };
 

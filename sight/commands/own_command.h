@@ -31,7 +31,7 @@ OwnCommand own_command_of(const Json& record);
 // Of a program that runs; `budget_source` as PublishedRuntime has it.
 OwnCommand own_command_of(pid_t process, const std::string& budget_source);
 
-// The lines of OUTCORE_RUN_COMMAND of a process; empty: it has none, or does not tell.
+// The lines of OUTCORE_RUN_COMMAND of a process; empty: it has none, or it is not readable.
 std::vector<std::string> run_command_of(pid_t process);
 
 }  // namespace outcore::cli

@@ -39,7 +39,7 @@ struct PageStyle {
 };
 
 Page list_page(const Watch& watch, const PageStyle& style);
-// `selected`: the row that is told more of below.
+// `selected`: the row of which more is shown below.
 Page process_page(const ProcessView& process, const PageStyle& style, const RowKey& selected);
 Page store_page(const ProcessView& process, const StoreView& store, const PageStyle& style);
 Page help_page(const PageStyle& style);

@@ -1,4 +1,4 @@
-// PlainPage: what a page of recorded runs tells where no script runs, as in a mail: of each run the
+// PlainPage: what a page of recorded runs shows where no script runs, as in a mail: of each run the
 // verdict and the figures, as HTML. Any thread.
 #pragma once
 

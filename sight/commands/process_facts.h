@@ -14,7 +14,7 @@ struct ProcessFacts {
   std::string command;     // its command line, on one line
   std::string name;        // the base name of the file that it runs, as in the table of a run
   std::string called;      // by which name it was started: of a link, say; else the same
-  uint64_t started = 0;    // in ticks of the system; tells it from another with its number
+  uint64_t started = 0;    // in ticks of the system: numbers of processes are used again
   double cpu_seconds = 0;  // of all its threads
   uint64_t rss_bytes = 0;
 };

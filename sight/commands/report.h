@@ -12,9 +12,9 @@
 
 namespace outcore::cli {
 
-// The records in a file, one a line. Lines that are none are told on standard error, and left out.
-// Errors: those of the file; EINVAL (it has no record: an empty file, one cut short, another
-// format or version).
+// The records in a file, one a line. Lines that are not records are reported on standard error, and
+// left out. Errors: those of the file; EINVAL (it has no record: an empty file, one cut short,
+// another format or version).
 Result<std::vector<Json>> read_records(const std::string& path);
 // Adds functions, lines and the verdict.
 void complete_record(Json* record, Symbols* symbols);

@@ -1,5 +1,5 @@
-// SharedBuffer: which buffer a program's pages are in, so that its limit is told as the budget, and
-// its use as what is used. Any thread.
+// SharedBuffer: which buffer a program's pages are in, so that its limit is shown as the budget,
+// and its use as what is used. Any thread.
 #pragma once
 
 #include <vector>

@@ -32,7 +32,7 @@ struct Pressed {
 
 class Terminal {
  public:
-  // Errors: ENOTTY (input or output is none, or it cannot place its cursor).
+  // Errors: ENOTTY (input or output is not a terminal, or it cannot place its cursor).
   static Result<std::unique_ptr<Terminal>> open(const Glyphs& glyphs);
   ~Terminal();
   Terminal(const Terminal&) = delete;

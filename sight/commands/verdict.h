@@ -52,7 +52,7 @@ struct Verdict {
 Verdict verdict_of(const RunFacts& facts);
 Json json_of(const Verdict& verdict);
 
-// Of counters and latency as JSON has them, by name; what is not there is 0.
+// Of counters and latency as JSON has them, by name; missing ones are 0.
 Counters counters_of(const Json& json);
 LatencyHistogram latency_of(const Json& json);
 // By which policy pages left in a record's run; of `auto`, which one that was.

@@ -1,7 +1,7 @@
 // Watch: looks at processes with a runtime again and again, and says what changed in between.
 //
 // The processes are not asked: their counters are read (outcore/sight.h). They come, go and unmap
-// files between two looks; nothing that is told is ever less than 0. One thread.
+// files between two looks; no rate is ever less than 0. One thread.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ struct RuntimeView {
   PublishedRuntime now;
   Change change;
   std::vector<StoreView> stores;
-  std::string buffer;  // the one whose limit and use are told as its budget; empty: it has its own
+  std::string buffer;  // the one whose limit and use are shown as its budget; empty: it has its own
 };
 
 struct ProcessView {

@@ -7,9 +7,9 @@
 
 namespace outcore::cli {
 
-// `what`: "the report", for the message. A link's target is replaced, not the link; what is no
-// regular file (a device, a pipe that somebody reads) is written into. Errors: those of the system;
-// ETIMEDOUT: who reads the pipe has not done so for half a minute.
+// `what`: "the report", for the message. A link's target is replaced, not the link; a target that
+// is not a regular file (a device, a pipe with a reader) is written into. Errors: those of the
+// system; ETIMEDOUT: who reads the pipe has not done so for half a minute.
 Status write_whole(const std::string& path, const std::string& text, const std::string& what);
 
 }  // namespace outcore::cli

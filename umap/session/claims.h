@@ -15,7 +15,7 @@ class Claims {
   };
 
  public:
-  static constexpr const void* kAddresses = nullptr;  // the space that is no store
+  static constexpr const void* kAddresses = nullptr;  // the space of addresses, not of a store
 
   // A claim, until it is destroyed.
   class Claim {

@@ -34,9 +34,9 @@ enum class Setting : uint8_t {
 
 class Settings {
  public:
-  // Reads UMap's variables. A value that cannot be is told by one line, and the default holds, as
+  // Reads UMap's variables. An impossible value is reported in one line, and the default holds, as
   // UMap's own functions for settings have no way to fail. An option of Outcore's that is wrong is
-  // left for Runtime::start to tell.
+  // left for Runtime::start to report.
   Settings(const runtime::EnvironmentLookup& environment, const std::string& config_path,
            const std::function<void(const std::string& line)>& tell);
   // With the environment of the process, as it is at the first call; lines go to stderr.
