@@ -210,7 +210,7 @@ Data::Trace Data::trace() const {
   return found;
 }
 
-void Data::take_back() {
+void Data::remove_new() {
   if (!is_claimed_ || !is_new_) return;  // what is on servers goes at the end anyway
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);

@@ -48,8 +48,8 @@ class Data {
   bool is_clean(const std::string& tag) const;
   void mark_clean(const std::string& tag);
   void mark_changed();  // before the first write. REQUIRES: it is claimed
-  // After a failure: what claim() made goes, whatever was written to it.
-  void take_back();
+  // After a failure: removes what claim() has made, whatever was written to it.
+  void remove_new();
   bool is_remote() const { return bench::is_remote(uri_); }
   // A store on servers: it is not there any more, so that the next to write it finds zeros.
   Status clear() { return remove_remote(uri_); }

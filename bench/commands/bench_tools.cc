@@ -73,7 +73,7 @@ int compare_files(const std::string& a, const std::string& b) {
 // `data` is where it was made: a graph that was not leaves nothing.
 int tell_graph(const Result<bench::CsrHeader>& header, bench::Data& data) {
   if (!header) {
-    data.take_back();
+    data.remove_new();
     return report(header.error());
   }
   const std::string& path = data.uri();
@@ -126,7 +126,7 @@ int generate(const Paths& p) {
   const Status status =
       medium ? bench::write_words(**medium, p.options.size_bytes, p.options.seed) : medium.status();
   if (!status) {
-    data.take_back();
+    data.remove_new();
     return report(status.error());
   }
   std::printf("%s: %s of 64-bit words\n", p.out.c_str(),

@@ -33,7 +33,7 @@ class Sharing {
   // nullptr: without one. Constant once joined; any thread.
   const std::shared_ptr<buffer::Buffer>& buffer() const { return buffer_; }
   bool has_own_budget_beside() const { return has_own_budget_beside_; }
-  uint64_t pages_bytes() const;  // for pages that are no buffer's
+  uint64_t pages_bytes() const;  // for pages that are not in a buffer
   budget::BouncePool::Shape bounce_shape() const;
 
   // Whether it is shared now. An error: it must not be mapped otherwise.

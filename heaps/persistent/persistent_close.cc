@@ -57,7 +57,7 @@ Result<PersistentCore::Impl::Draft> PersistentCore::Impl::draft() {
 }
 
 // The draft was not stored: frees its tiles.
-void PersistentCore::Impl::take_back(const Draft& d, bool may_be_named) {
+void PersistentCore::Impl::free_draft(const Draft& d, bool may_be_named) {
   heap::persistent::Tiles& tiles = allocator->tiles();
   tiles.set_owner(d.first_tile, d.tile_count, Owner());
   if (may_be_named)
@@ -124,14 +124,14 @@ Status PersistentCore::Impl::flush() {
   if (s.ok()) s = mapping->flush();
   if (s.ok()) s = sync_store("flush");
   if (!s.ok()) {
-    take_back(d.value());
+    free_draft(d.value());
     return s;
   }
   s = mapping->write(0, heap::persistent::encode(next));
   if (s.ok()) s = mapping->flush();
   if (!s.ok()) {  // one copy of the header may be the new one, and the other the old
     static_cast<void>(mapping->write(0, heap::persistent::encode(header)));
-    take_back(d.value(), true);
+    free_draft(d.value(), true);
     return s;
   }
   header = next;
@@ -161,7 +161,7 @@ Status PersistentCore::Impl::close() {
   if (s.ok()) s = sync_store("close");  // while the objects can still be looked at
   if (s.ok()) s = mapping->unmap(false);
   if (!s.ok()) {  // the heap stays open, and the program may try again
-    if (d) take_back(d.value());
+    if (d) free_draft(d.value());
     allocator->announce();
     return s;
   }

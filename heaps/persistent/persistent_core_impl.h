@@ -110,7 +110,7 @@ struct PersistentCore::Impl final : CutMember {
   };
   Result<Draft> draft();
   // Frees the space of the draft. `may_be_named`: the header in the store may name it after all.
-  void take_back(const Draft& draft, bool may_be_named = false);
+  void free_draft(const Draft& draft, bool may_be_named = false);
   void settle(const Draft& draft);
   Header header_with(const Draft& draft) const;
   std::optional<Draft> cut_draft_;

@@ -39,7 +39,7 @@ Status PersistentCore::Impl::begin_cut() {
   }
   cut_header_ = header_with(*cut_draft_);
   if (Status s = mapping->write(cut_header_.metadata_offset, cut_draft_->bytes); !s) {
-    take_back(*cut_draft_);
+    free_draft(*cut_draft_);
     cut_draft_.reset();
     return s;
   }
@@ -50,7 +50,7 @@ Status PersistentCore::Impl::begin_cut() {
 
 void PersistentCore::Impl::leave_cut(bool is_found) {
   if (!is_found) {
-    take_back(*cut_draft_);
+    free_draft(*cut_draft_);
     cut_draft_.reset();
   }
   names_lock.unlock();
@@ -82,7 +82,7 @@ Status PersistentCore::Impl::end_cut(bool is_adopted, bool may_be_named) {
     ++header.sequence;
     settle(*cut_draft_);
   } else {
-    take_back(*cut_draft_, may_be_named);
+    free_draft(*cut_draft_, may_be_named);
   }
   cut_draft_.reset();
   return s;
