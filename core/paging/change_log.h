@@ -1,8 +1,9 @@
 // ChangeLog: which parts of a store were written since it was last drained, by a checkpoint, which
 // copies again what has changed.
 //
-// Noted once the store has the bytes; drained before they are read: what is written later is noted
-// again. note() is for any thread, the fault path, too; the rest for who holds `copying`.
+// A change is noted once the store has the bytes; the log is drained before bytes are read, so that
+// what is written later is noted again. note(): any thread, also on the fault path. All else
+// REQUIRES the lock `copying`.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ class ChangeLog {
  public:
   static constexpr uint64_t kPartBytes = 64 << 10;
 
-  // Of a store of so many bytes. All of it counts as changed.
+  // Makes a log for a store of this size. At first all of it counts as changed.
   static Result<std::unique_ptr<ChangeLog>> make(uint64_t size_bytes) {
     auto log = std::make_unique<ChangeLog>();
     if (Status s = log->words_.allocate(size_bytes / kPartBytes / 64 + 1); !s) return s.error();
@@ -40,9 +41,9 @@ class ChangeLog {
   }
   void note_all() { is_all_.store(true, std::memory_order_seq_cst); }
 
-  // Calls visit(from, to) for stretches of what has changed of the first size_bytes, ascending;
-  // they count as unchanged from then on. visit() returns how far it has come: if not to the end,
-  // the rest counts as changed still, and drain() returns false.
+  // Calls visit(from, to) for each changed range of the first size_bytes, ascending; it counts as
+  // unchanged from then on. visit() returns how far it has come: if that is not `to`, the rest
+  // still counts as changed, and drain() returns false.
   template <typename Visit>
   bool drain(uint64_t size_bytes, const Visit& visit) {
     if (is_all_.exchange(false, std::memory_order_seq_cst)) {
@@ -70,7 +71,8 @@ class ChangeLog {
   }
 
   std::mutex copying;
-  // Whose copy is as the log says; and that copy's own state then. Another's: all has changed.
+  // The copy that differs from the store only by what the log has, and that copy's state at that
+  // time. For any other copy everything counts as changed.
   std::weak_ptr<const void> copy;
   uint64_t copy_state = 0, copy_bytes = 0;
 

@@ -1,10 +1,11 @@
-// EvictionChoice: who takes pages out while one thread alone misses them: that thread itself, or
-// the keepers. Where each written page has to be protected, a keeper beside the thread interrupts
-// its processor, and the thread the keeper's; but it writes pages back while the thread goes on,
-// and what is touched meanwhile is rescued. Which is quicker depends on the program. So both are
-// tried for a while, and again from time to time, and what took less time lately is chosen.
+// EvictionChoice: chooses which thread evicts pages while only one thread misses pages: that thread
+// itself, or the keepers. Where each written page has to be protected, a keeper that runs in
+// parallel interrupts the thread's processor, and the thread the keeper's; but it writes pages back
+// while the thread goes on, and pages that are touched meanwhile are rescued. Which way is quicker
+// depends on the program. So each is tried for a while, and again from time to time, and the one
+// that took less time lately is chosen.
 //
-// Time is compared by events: misses, and rescues, which are misses where nobody rescues. Any
+// Compared is the time per event: a miss, or a rescue (which would be a miss without keepers). Any
 // thread; the fault path: a thread that comes while another one decides gets the previous choice.
 #pragma once
 
@@ -19,12 +20,12 @@ namespace outcore::paging {
 
 class EvictionChoice {
  public:
-  // Events after a change, of which none counts; events whose time is taken; and periods of that
-  // length until the other way is tried again, doubled each time in vain.
+  // How many events after a change are not measured; how many are measured together; and after how
+  // many such periods the other way is tried again, which doubles each time that it was slower.
   static constexpr uint64_t kSettling = 64, kPeriod = 512;
   static constexpr uint32_t kRetryFirst = 8, kRetryMost = 64;
 
-  // So many events there were so far. Whether the thread is to take pages out itself.
+  // Whether the thread is to evict pages itself. `events`: how many there were so far.
   bool is_itself(uint64_t events, uint64_t now_ns) {
     if (!is_busy_.exchange(true, std::memory_order_acquire)) {
       note(events, now_ns);
@@ -32,14 +33,15 @@ class EvictionChoice {
     }
     return way_.load(std::memory_order_relaxed) == kItself;
   }
-  // There was no choice for a while: what is being measured does not count, and a trial is over.
+  // Evictions did not depend on the choice for a while: the present measurement is dropped, and a
+  // trial ends.
   void interrupt() {
     if (is_interrupted_.load(std::memory_order_relaxed)) return;
     is_interrupted_.store(true, std::memory_order_relaxed);
   }
 
  private:
-  static constexpr uint32_t kRetryAtOnce = 1;  // what was never tried
+  static constexpr uint32_t kRetryAtOnce = 1;  // for a way that was never tried
   enum Way : uint32_t { kItself, kKeepers };
   static Way other_than(Way way) { return way == kItself ? kKeepers : kItself; }
 
@@ -94,7 +96,7 @@ class EvictionChoice {
     }
     OC_ASSERT(retry_ >= kRetryAtOnce && retry_ <= kRetryMost);
     if (++periods_ >= retry_) return other;
-    // The other one is better by what is known of it.
+    // The other way was quicker when it was measured last.
     if (ns_[other] != 0 && ns_[other] < ns_[way] - ns_[way] / 16) {
       chosen_ = other;
       periods_ = 0;
@@ -105,7 +107,7 @@ class EvictionChoice {
 
   std::atomic<Way> way_{kItself};
   std::atomic<bool> is_busy_{false}, is_interrupted_{false};
-  // Of who has set is_busy_.
+  // Used by the thread that has set is_busy_.
   std::array<uint64_t, 2> ns_{};  // an event of each way; 0: not measured yet
   Way chosen_ = kItself;
   uint32_t periods_ = 0, retry_ = kRetryAtOnce;

@@ -1,7 +1,8 @@
-// FlushBuffer: brings the written runs of pages to their store: one buffer, one transfer at a time.
+// FlushBuffer: writes the written parts of pages to their store, through one buffer, one transfer
+// at a time.
 //
-// Gathers the runs in a bounce buffer and writes them, neighbours joined. It has the buffer only
-// from the first page to finish(): a fill may wait for one. One thread.
+// It gathers the parts in a bounce buffer and writes them, neighbours joined. It has the buffer
+// only from the first page to finish(), because a fill may wait for one. One thread.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +22,14 @@ class FlushBuffer {
   FlushBuffer(PageCache& cache, budget::BouncePool& bounce, WriteStall& stall)
       : cache_(cache), bounce_(bounce), stall_(stall) {}
 
-  // Nobody else's epoch ends while we are inside.
+  // Enters the cache's epoch: no cut ends it until finish().
   void begin() {
     if (!is_inside_) cache_.epoch.enter();
     is_inside_ = true;
   }
 
-  // REQUIRES: begun; the page carries kWriting, which is ours until its bytes are stored,
-  // or have failed.
+  // Adds the written parts of a page. REQUIRES: begin(); the page carries kWriting, which belongs
+  // to this object until its bytes are stored or have failed.
   void add(uint64_t page, const os::SubpageSet& written) {
     OC_CHECK(is_inside_);
     OC_ASSERT(cache_.words[page].peek().has(region::PageValue::kWriting));
@@ -46,7 +47,7 @@ class FlushBuffer {
     }
   }
 
-  // Everything that was added is stored, or the first error is noted.
+  // Stores everything that was added, or notes the first error.
   void finish() {
     write_all();
     for (uint32_t i = 0; i < held_count_; ++i) finish_write(held_[i]);
@@ -56,7 +57,7 @@ class FlushBuffer {
     if (is_inside_) cache_.epoch.leave();
     is_inside_ = false;
   }
-  // What could not even be asked for.
+  // Notes a request that failed before it reached the store.
   void note(const StoreRequest& request) {
     OC_CHECK(request.result != 0);
     cache_.counters.add(metrics::Counter::write_back_errors, 1);
@@ -120,7 +121,7 @@ class FlushBuffer {
     request_count_ = kept;
   }
 
-  // What cannot be copied out may not reach the store; its neighbours may.
+  // Pages that cannot be copied out must not reach the store; their neighbours may.
   void store_by_pages(const StoreRequest& request) {
     for (uint64_t done = 0; done < request.size_bytes; done += base::kSystemPage) {
       const uint64_t offset = request.offset + done;
@@ -169,7 +170,7 @@ class FlushBuffer {
 
   void fail(const StoreRequest& request) {
     note(request);
-    // Not stored: written again, as far as anybody asks.
+    // Not stored: it counts as written again.
     const uint64_t end = request.offset + request.size_bytes;
     for (uint64_t page = request.offset / cache_.page_bytes; page * cache_.page_bytes < end;
          ++page) {

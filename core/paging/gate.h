@@ -1,5 +1,5 @@
-// Gate: how many transfers of a kind a store gets at a time, together with the others that share
-// its device (U7: a device that slows down under many writers).
+// Gate: limits how many transfers of a kind a store gets at a time, together with other stores on
+// its device (some devices slow down under many writers).
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace outcore::paging {
 struct TransferCount {
   std::atomic<uint32_t> inside{0};
   std::atomic<uint32_t> waiters{0};
-  // The smallest that a gate has asked for: one for all, or whoever has a smaller one than the
-  // others would wait for ever.
+  // The smallest limit that a gate has asked for; it applies to all, because a gate with a smaller
+  // limit than the others might wait for ever.
   std::atomic<uint32_t> limit{UINT32_MAX};
 
   // The gate of the writers to a device, one for the whole process, as long as it is used; a forked
@@ -27,7 +27,7 @@ struct TransferCount {
 
 class Gate {
  public:
-  // 0: open. REQUIRES, here and below: nobody is inside.
+  // 0: no limit. REQUIRES, here and below: no transfer is inside.
   void set_limit(uint32_t limit) {
     OC_ASSERT(count_->waiters.load() == 0);
     limit_ = limit;

@@ -2,8 +2,8 @@
 // runs, which may have gaps; when the buffers are used up, or at the end, all runs are read in one
 // batch and installed.
 //
-// The fault path; one thread. While it has pages it holds buffers: whoever waits calls finish()
-// first.
+// The fault path; one thread. While it has pages it holds buffers: call finish() before waiting for
+// anything.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ class PageBatch {
     return !cache.frames->can_share() || view.piece_of(page).size_bytes == cache.page_bytes;
   }
 
-  // `run_bytes`: how long runs may become. `frames`: room for the frames of the pages that are
-  // gathered; the caller's, who may have little stack.
+  // `run_bytes`: how long runs may become. `frames`: memory of the caller for the frames of the
+  // gathered pages, because the stack may be small.
   PageBatch(Pager& pager, FrameSupply& supply, Filler& filler, PageCache& cache, region::View& view,
             Caller caller, metrics::Counter counter, uint64_t run_bytes, std::span<uint32_t> frames)
       : pager_(pager),
@@ -43,18 +43,18 @@ class PageBatch {
         run_bytes_(std::max(cache.page_bytes, run_bytes)),
         frame_(frames) {}
 
-  // Pages come in rising order, or a new run begins. REQUIRES: the page is Filling and ours, with
-  // this frame; is_written only of system pages.
+  // Adds a page; one that is lower than the last begins a new run. REQUIRES: the page is Filling,
+  // was claimed by the caller, and has this frame; is_written only for system pages.
   void add(uint64_t page, uint32_t frame, bool is_written = false);
   void finish();
-  // All pages but this one come in without having been asked for. REQUIRES: is_written only of a
+  // Only this page was asked for; the others come in with it. REQUIRES: is_written only for a
   // system page.
   void set_asked(uint64_t page, bool is_written) {
     OC_CHECK(!is_written || cache_.page_bytes == base::kSystemPage);
     asked_ = page;
     is_asked_written_ = is_written;
   }
-  // And nothing proves that they will be used.
+  // There is no evidence that the others will be used.
   void set_guessed() { is_guessed_ = true; }
 
  private:

@@ -1,4 +1,4 @@
-// PrefetchQueue: what prefetch threads carry out. Hints from readers, demands of faulting threads
+// PrefetchQueue: the requests to prefetch threads: hints of readers, demands of faulting threads
 // whose store must not be called inside a signal handler, and changes of frames. Bounded: a hint
 // that finds it full is dropped, a demand waits.
 #pragma once
@@ -23,12 +23,12 @@ struct PrefetchRequest {
   uint64_t count = 0;
   PrefetchTask task = PrefetchTask::kHint;
   bool is_write = false;
-  uint64_t until_ns = 0;      // a demand: afterwards nobody waits for it
+  uint64_t until_ns = 0;      // a demand: after this time no thread waits for it
   uint64_t site = 0;          // a demand: where in the code the touch was
-  bool is_readahead = false;  // a hint of ours: one page that the tuner watches stays out
-  bool is_guess = false;      // a hint that nothing proves: nothing is evicted for it
+  bool is_readahead = false;  // a hint of readahead: one page that the tuner watches is left out
+  bool is_guess = false;      // a hint without evidence: nothing is evicted for it
 
-  // A page that a thread waits for.
+  // A hint of the program for one page, as lists of pages are.
   bool is_single() const {
     return task == PrefetchTask::kHint && count == 1 && !is_readahead && !is_guess;
   }
@@ -70,8 +70,9 @@ class PrefetchQueue {
     return true;
   }
 
-  // The hints behind it, as long as they are single pages of its view, too: of a list each page is
-  // a hint of its own. Gives their number. REQUIRES: request.is_single(); signals are blocked.
+  // Pops the hints behind `request` as long as they are single pages of the same view, too: each
+  // page of a list is a hint. Returns their number. REQUIRES: request.is_single(); signals are
+  // blocked.
   uint32_t pop_alike(const PrefetchRequest& request, std::span<PrefetchRequest> more) {
     OC_CHECK(request.is_single());
     uint32_t popped = 0;
@@ -87,8 +88,8 @@ class PrefetchQueue {
     return popped;
   }
 
-  // Drops what is queued for the view, so that it can go without waiting for its turn; but for
-  // demands, for which a thread waits. REQUIRES: signals are blocked.
+  // Drops all requests for the view, except demands, for which threads wait: so the view can be
+  // removed without waiting for the queue. REQUIRES: signals are blocked.
   void forget(region::View& view) {
     const os::Locked locked(lock_);
     for (Ring* ring : {&demands_, &hints_}) {

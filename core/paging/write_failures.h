@@ -1,9 +1,10 @@
-// WriteFailures: what write-backs of a cache could not store, and what of it a flush must report.
+// WriteFailures: which bytes of a cache could not be stored, and which of these errors a flush must
+// report.
 //
-// Nobody waits for the write-backs of evictions, so the first error of one is kept for the next
-// flush. Their bytes stay in memory: that a store was full is reported only as long as they are
-// not stored; other errors, and those of bytes that are gone, are reported once in any case.
-// The fault path; any thread with signals blocked.
+// No call waits for the write-backs of evictions, so their first error is kept for the next flush.
+// The bytes stay in memory: "store is full" is reported only while they are not stored; other
+// errors, and errors of bytes that are lost, are reported once in any case. The fault path; any
+// thread with signals blocked.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +28,9 @@ class WriteFailures {
   // `seen`: a copy of is_any(), for others to see; it outlives this.
   explicit WriteFailures(std::atomic<uint32_t>& seen) : seen_(seen) {}
 
-  // Something was not stored yet.
+  // Whether some bytes could not be stored, and are not stored yet.
   bool is_any() const { return is_any_.load(std::memory_order_relaxed); }
-  // Of the error that was not reported yet; 0: there is none.
+  // The errno of the error that was not reported yet; 0: there is none.
   int unreported_code() const { return code_.load(std::memory_order_relaxed); }
 
   // A write of these bytes failed, and its caller gets the error.
@@ -38,8 +39,8 @@ class WriteFailures {
     add(offset, size_bytes);
   }
 
-  // The same, and nobody gets the error. Of several errors the gravest is kept, the first of its
-  // kind.
+  // The same, but no caller gets the error: it is kept for a flush. Of several errors the gravest
+  // is kept, and of equally grave ones the first.
   void note_unreported(const Unreported& error) {
     OC_CHECK(error.code > 0);
     OC_ASSERT(error.size_bytes != 0);
@@ -50,13 +51,14 @@ class WriteFailures {
     code_.store(error.code, std::memory_order_relaxed);
   }
 
-  // The caller reports an error of its own: others are implied, but for bytes that are gone.
+  // The caller reports an error of its own, which stands for the kept one, too, unless that is of
+  // lost bytes.
   void note_reported() {
     const os::Locked locked(lock_);
     if (!unreported_.is_lost) forget();
   }
 
-  // The error that is to be reported because its bytes are gone; code 0: there is none.
+  // Takes the kept error if its bytes are lost; code 0: there is none.
   Unreported pop_lost() {
     const os::Locked locked(lock_);
     if (!unreported_.is_lost) return {};
@@ -65,7 +67,7 @@ class WriteFailures {
     return error;
   }
 
-  // All of [from, to) is stored now. Returns the error that is to be reported in spite of it.
+  // All of [from, to) is stored now. Returns the error that must be reported all the same.
   Unreported note_stored(uint64_t from, uint64_t to) {
     OC_CHECK(from <= to);
     const os::Locked locked(lock_);
@@ -76,7 +78,7 @@ class WriteFailures {
       return error;
     }
     if (from <= unreported_.offset && unreported_.offset + unreported_.size_bytes <= to) forget();
-    // Whoever flushes part by part comes to an end, too.
+    // A program that flushes part by part must come to is_any() == false, too.
     if (from <= from_ && to > from_) from_ = std::min(to, to_);
     if (to >= to_ && from < to_) to_ = std::max(from, from_);
     if (from_ == to_) set_any(false);
@@ -109,7 +111,7 @@ class WriteFailures {
   std::atomic<uint32_t>& seen_;
   std::atomic<int> code_{0};
   Unreported unreported_;
-  uint64_t from_ = 0, to_ = 0;  // of what failed and was not stored since: all of it lies within
+  uint64_t from_ = 0, to_ = 0;  // a range around all bytes that failed and are not stored yet
 };
 
 }  // namespace outcore::paging
