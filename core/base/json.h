@@ -68,8 +68,8 @@ class Json {
   // recurse.
   static constexpr size_t kDepthMax = 64;
   // Errors: EINVAL, with the offset of the first wrong byte. Of members of the same name the last
-  // counts; a whole number of more than 64 bits is read as a double. *is_cut: whether the text is the
-  // beginning of a value that is cut short.
+  // counts; a whole number of more than 64 bits is read as a double. *is_cut: whether the text is
+  // the beginning of a value that is cut short.
   static Result<Json> parse(std::string_view text, bool* is_cut = nullptr);
   static Json parse_or_null(std::string_view text);  // null after an error
   // As parse(). Strings of indefinite length (in pieces) are refused: EINVAL.

@@ -72,12 +72,11 @@ void add_fault_facts(const KernelFeatures& kernel, std::vector<SystemFact>* fact
                        "an absent page gets EFAULT",
                        ""}
           : missing("in-thread faults", kernel.why_no_userfaultfd));
-  facts->push_back(kernel.has_messages
-                       ? SystemFact{"message faults", true,
-                                    "userfaultfd tells event threads, also of faults "
-                                    "inside system calls",
-                                    ""}
-                       : missing("message faults", kernel.why_no_messages));
+  facts->push_back(kernel.has_messages ? SystemFact{"message faults", true,
+                                                    "userfaultfd reports faults to event threads, "
+                                                    "also those inside system calls",
+                                                    ""}
+                                       : missing("message faults", kernel.why_no_messages));
   const auto add = [&](const SystemFact& fact) {
     facts->push_back(needs_userfaultfd(kernel, fact));
   };

@@ -67,7 +67,7 @@ bool answers(const addrinfo& at) {
 }
 
 Error refuse(std::string_view text) {
-  return {EINVAL, "'" + std::string(text) + "' is no server: write host:port"};
+  return {EINVAL, "'" + std::string(text) + "' is not a server: write host:port"};
 }
 
 Result<Address> resolve(std::string_view text) {

@@ -255,7 +255,7 @@ def make_plan(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
     location, how = as_region(locate(url)), parse_mode(mode)
     _check_words(order, format, storage_options)
     if runtime is not None and not hasattr(runtime, "_pager"):
-        raise TypeError(f"runtime={runtime!r} is no outcore.Runtime: make one first, as in "
+        raise TypeError(f"runtime={runtime!r} is not an outcore.Runtime: make one first, as in "
                         "outcore.Runtime(budget='4GB')")
     if runtime is not None and (budget is not None or policy is not None):
         raise ValueError("a runtime has its budget and policy: name either a runtime, or these")

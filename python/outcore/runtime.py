@@ -177,8 +177,8 @@ def set_default_runtime(runtime: Runtime) -> None:
     """Makes ``runtime`` the one of all arrays that are opened from now on and name no other."""
     global _default
     if not isinstance(runtime, Runtime):
-        raise TypeError(f"set_default_runtime: {runtime!r} is no outcore.Runtime: make one first, "
-                        "as in outcore.Runtime(budget='4GB')")
+        raise TypeError(f"set_default_runtime: {runtime!r} is not an outcore.Runtime: "
+                        "make one first, as in outcore.Runtime(budget='4GB')")
     with _default_lock:
         _default = runtime
         set_default_pager(runtime._pager)
