@@ -128,25 +128,19 @@ stage_all() {
 
 # For daily work. What the core, the public headers or the build are made of concerns every product.
 stage_changed() {
-  local base=${BASE:-HEAD} products folders
-  products=$({
+  local base=${BASE:-HEAD} labels
+  labels=$({
     git diff --name-only "$base" || return 1
     git ls-files --others --exclude-standard
-  } | sed -n 's#/.*##p' | sort -u)
-  if [[ -z $products ]]; then
+  } | tools/changed_tests.py) || return 1
+  if [[ -z $labels ]]; then
     skip "nothing differs from $base"
     return
   fi
-  if grep -qxE 'core|include|umbrella|cmake' <<<"$products"; then
-    products=$(printf '%s\n' core far checkpoints heaps arrays umap run cli)
-  fi
-  # Folders of tests are labels of ctest; the command's are in one.
-  folders=$(for product in $products; do find "$product/tests" -mindepth 1 -maxdepth 1 -type d \
-    -printf '%f\n' 2>/dev/null; done; grep -qx cli <<<"$products" && echo cli; echo tools)
-  echo "-- of $(xargs <<<"$products")"
+  echo "-- $(xargs <<<"$labels")"
   # Each source by itself, so that a change compiles little.
   configure_and_build build -DOUTCORE_UNITY=OFF -DOUTCORE_TESTS_ASIDE= &&
-    run_tests changed build --label "^($(xargs <<<"$folders" | tr ' ' '|'))\$"
+    run_tests changed build --label "^($(xargs <<<"$labels" | tr ' ' '|'))\$"
 }
 
 stage_programs() {
