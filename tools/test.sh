@@ -96,8 +96,8 @@ stage_tools() {
 # `clang` runs all that it can, with sanitizers and all checks. Here is what they cannot run, and of
 # the rest what shows another compiler's order of loads and stores in the code that users have.
 # Of the seeds of whole programs one in two; all of them in `all`.
-without_sanitizers='^(preload|storm|occ|cli|rbd|kinds|tools|papers|c|example|stress|kernel'
-without_sanitizers+='|integration)$'
+without_sanitizers='^(preload|storm|occ|cli|sight|commands|page|rbd|kinds|tools|papers|c|example'
+without_sanitizers+='|stress|kernel|integration)$'
 # Of `integration` these run in `clang`, `tsan` and, compiled as here, in `unprivileged`.
 elsewhere='(^|/)(Fetches|Learnt|AutoPolicyOf|FramesOf|OwnStore|FailingStore|AutoBudget|Handlers)\.'
 
