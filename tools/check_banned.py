@@ -14,6 +14,8 @@ import sources
 
 # Files on the fault path: whoever faults runs them, perhaps while holding any lock of the program.
 FAULT_PATH = [
+    "core/paging/cluster_filler.cc",
+    "core/paging/eviction.cc",
     "core/paging/failed_pages.cc",
     "core/paging/fault*.cc",
     "core/paging/fill*.cc",
@@ -23,7 +25,18 @@ FAULT_PATH = [
     "core/paging/readahead.cc",
     "core/paging/remapper.cc",
     "core/paging/keeper.cc",
+    "core/paging/shared_filler.cc",
     "core/paging/victim_*.cc",
+    "core/paging/written_victims.cc",
+    "core/prefetch/fetch_tuner.cc",
+    "core/prefetch/stream_table.cc",
+    "core/buffer/claims.cc",
+    "core/buffer/occupancy.cc",
+    "core/buffer/pins.cc",
+    "core/buffer/puncher.cc",
+    "core/buffer/room.cc",
+    "core/published/events.cc",
+    "core/budget/bounce_pool.cc",
     "core/os/fault_ranges.cc",
     "core/os/memory_advice.cc",
     "core/os/signal_delivery*.cc",

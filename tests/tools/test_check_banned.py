@@ -44,6 +44,10 @@ class CheckBanned(unittest.TestCase):
         lines = ("malloc(1);", "auto p = new Page;", "delete p;", "std::string s;",
                  "std::mutex m;", "std::lock_guard l(m);", "fprintf(f, x);")
         self.assert_refused(fault, *lines)
+        for path in ("core/paging/eviction.cc", "core/paging/shared_filler.cc",
+                     "core/buffer/claims.cc", "core/prefetch/fetch_tuner.cc",
+                     "core/published/events.cc", "core/budget/bounce_pool.cc"):
+            self.assert_refused(path, *lines)
         self.assert_passes("core/paging/engine.cc", *lines)
         self.assert_passes(fault, "new (place) Page;", "A(const A&) = delete;", "std::span<int> s;")
 
