@@ -1,9 +1,12 @@
 // outcore info: what the kernel and this process offer, what is missing, and the remedy.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/command_syntax.h"
@@ -11,6 +14,7 @@
 #include "cli/text.h"
 #include "outcore/policy.h"
 #include "outcore/runtime.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::cli {
 namespace {
@@ -19,18 +23,6 @@ struct Entry {
   const char* name;
   const char* help;
 };
-
-constexpr Entry kStores[] = {
-    {"file:PATH", "a file or block device; PATH alone will do; ?direct=auto|on|off"},
-    {"pmem:PATH", "the same; for named arrays on a DAX mount the memory itself; ?map_sync=on|off"},
-    {"sparse:DIR", "a directory of segment files, each made on its first write; ?segment=64M"},
-    {"scratch:[DIR]", "unnamed space that dies with the process, reserved when it is mapped"},
-    {"memory:", "for tests"},
-    {"versioned:DIR",
-     "an object whose checkpoints are never overwritten; ?object=NAME&at=CHECKPOINT"},
-    {"redis://HOST:PORT/NAME", "memory of Redis or Valkey servers; ?replicas=1"},
-    {"far://HOST:PORT,…", "unnamed space in the memory of such servers, in their order"},
-    {"rbd://POOL/IMAGE", "an image on the disks of a Ceph cluster; ?size=1T"}};
 
 constexpr Entry kPolicies[] = {
     {"auto", "whichever of the others misses least, by trial on a sample of the pages"},
@@ -53,6 +45,40 @@ Result<std::vector<std::string>> option_lines() {
 void print_rows(const char* title, std::span<const Entry> rows) {
   std::printf("\n%s\n", title);
   for (const Entry& row : rows) std::printf("  %-16s %s\n", row.name, row.help);
+}
+
+// `text` in lines of at most `columns`, divided where a parameter begins.
+std::vector<std::string> in_lines(const std::string& text, size_t columns) {
+  std::vector<std::string> lines(1);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('&', at + 1), text.size());
+    if (!lines.back().empty() && lines.back().size() + end - at > columns) lines.emplace_back();
+    lines.back().append(text, at, end - at);
+    at = end;
+  }
+  return lines;
+}
+
+// All kinds that are registered, each in its own words.
+void print_stores() {
+  constexpr size_t kColumns = 80;
+  const std::vector<const StoreKind*> kinds = store_kinds();
+  size_t width = 0;
+  for (const StoreKind* kind : kinds) width = std::max(width, kind->scheme.size());
+  std::printf("\nStores\n");
+  for (const StoreKind* kind : kinds) {
+    const int columns = static_cast<int>(width);
+    std::printf("  %-*s  %s\n", columns, kind->scheme.c_str(), kind->summary.c_str());
+    for (const std::string& line : in_lines(kind->syntax, kColumns))
+      std::printf("  %-*s  %s\n", columns, "", line.c_str());
+  }
+}
+
+Json stores_to_json() {
+  Json list = Json::array();
+  for (const StoreKind* kind : store_kinds())
+    list.push_back({{"name", kind->scheme}, {"syntax", kind->syntax}, {"help", kind->summary}});
+  return list;
 }
 
 Json rows_to_json(std::span<const Entry> rows) {
@@ -82,7 +108,7 @@ void print_json(const std::vector<std::string>* options, bool has_metrics) {
   all["system"] = facts;
   const auto [budget, why] = default_budget();
   all["default_budget"] = {{"bytes", budget}, {"why", why}};
-  all["stores"] = rows_to_json(kStores);
+  all["stores"] = stores_to_json();
   all["policies"] = rows_to_json(kPolicies);
   all["limits"] = rows_to_json(kLimits);
   if (has_metrics) all["metrics"] = metrics_to_json();
@@ -101,7 +127,7 @@ void print_text(const std::vector<std::string>* options, bool has_metrics) {
       "  (of programs that use the library; `outcore check PROGRAM` says what `run` takes)\n");
   const auto [budget, why] = default_budget();
   std::printf("\nDefault budget: %s (%s)\n", format_bytes(budget).c_str(), why.c_str());
-  print_rows("Stores", kStores);
+  print_stores();
   print_rows("Policies", kPolicies);
   print_rows("Limits", kLimits);
   if (has_metrics) {

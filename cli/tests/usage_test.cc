@@ -1,5 +1,7 @@
 // What the command says to those who ask for help, and to those who ask for what is not there.
 #include "cli/tests/command_line.h"
+#include "cli/text.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::cli {
 namespace {
@@ -97,6 +99,26 @@ TEST_F(Command, InfoTellsTheBudgetAndWhy) {
   EXPECT_NE(outcome.out.find("Default budget: "), std::string::npos);
   EXPECT_NE(outcome.out.find("s3-fifo"), std::string::npos);
   EXPECT_NE(outcome.out.find("sparse:"), std::string::npos);
+}
+
+// In the words that the kinds themselves have, and no line wider than a terminal.
+TEST_F(Command, InfoShowsEveryRegisteredKindOfStore) {
+  const Outcome outcome = run("info");
+  const std::string stores =
+      outcome.out.substr(outcome.out.find("\nStores\n"),
+                         outcome.out.find("\nPolicies\n") - outcome.out.find("\nStores\n"));
+  for (const std::string& line : split(stores, '\n')) EXPECT_LE(line.size(), 100U) << line;
+  const Json all = Json::parse_or_null(run("info --json").out);
+  for (const StoreKind* kind : store_kinds()) {
+    EXPECT_NE(stores.find("  " + kind->scheme + " "), std::string::npos) << kind->scheme;
+    EXPECT_NE(stores.find("  " + kind->summary + "\n"), std::string::npos) << kind->scheme;
+    bool is_there = false;
+    for (const Json& store : all["stores"])
+      is_there |= store.value("name", "") == kind->scheme &&
+                  store.value("syntax", "") == kind->syntax &&
+                  store.value("help", "") == kind->summary;
+    EXPECT_TRUE(is_there) << kind->scheme;
+  }
 }
 
 }  // namespace
