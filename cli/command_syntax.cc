@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "cli/assert.h"
 #include "cli/command.h"
 #include "cli/text.h"
 #include "outcore/options.h"
@@ -171,6 +172,7 @@ CommandSyntax::CommandSyntax(std::string_view name, std::string_view help, std::
 }
 
 CommandSyntax& CommandSyntax::add(std::string_view name, std::string_view help) {
+  CLI_CHECK(!name.empty() && !help.empty());
   app_->require_subcommand(1);
   CLI::App* const app = app_->add_subcommand(std::string(name), std::string(help));
   if (root_ == this) app->footer("");  // not the examples of all commands
@@ -181,6 +183,7 @@ CommandSyntax& CommandSyntax::add(std::string_view name, std::string_view help) 
 // -- Options and words --
 
 CommandSyntax& CommandSyntax::declared(CLI::Option* option) {
+  CLI_CHECK(option != nullptr);
   last_ = option;
   return *this;
 }
@@ -196,6 +199,7 @@ CommandSyntax& CommandSyntax::refused_if_empty(CLI::Option* option) {
 }
 
 CommandSyntax& CommandSyntax::may_be_empty() {
+  CLI_CHECK(last_ != nullptr);
   last_->get_validator(kNotEmpty)->active(false);
   return *this;
 }
@@ -275,13 +279,17 @@ CommandSyntax& CommandSyntax::optional_word(std::string_view name, std::vector<s
   return declared(app_->add_option(std::string(name), values, std::string(help)));
 }
 
-CommandSyntax& CommandSyntax::required() { return declared(last_->required()); }
+CommandSyntax& CommandSyntax::required() {
+  CLI_CHECK(last_ != nullptr);
+  return declared(last_->required());
+}
 
 CommandSyntax& CommandSyntax::type(std::string_view name) {
   return declared(last_->type_name(std::string(name)));
 }
 
 CommandSyntax& CommandSyntax::range(int first, int last) {
+  CLI_CHECK(last_ != nullptr && first <= last);
   return declared(last_->check(CLI::Range(first, last)));
 }
 
@@ -296,6 +304,7 @@ CommandSyntax& CommandSyntax::at_least(uint64_t least) {
 }
 
 CommandSyntax& CommandSyntax::one_of(const std::vector<std::string>& texts) {
+  CLI_CHECK(last_ != nullptr && !texts.empty());
   return declared(last_->check(CLI::IsMember(texts)));
 }
 
@@ -315,6 +324,7 @@ CommandSyntax& CommandSyntax::footer(std::string_view text) {
 }
 
 CommandSyntax& CommandSyntax::runs(std::function<int()> run) {
+  CLI_CHECK(run != nullptr);
   app_->callback([root = root_, run = std::move(run)] { root->status_ = run(); });
   return *this;
 }

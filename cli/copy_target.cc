@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/assert.h"
 #include "cli/output_file.h"
 #include "cli/text.h"
 
@@ -55,8 +56,9 @@ bool is_server_gone(int code) {
   return false;
 }
 
-CopyTarget::CopyTarget(std::string uri, bool is_there)
-    : uri_(std::move(uri)), is_there_(is_there) {}
+CopyTarget::CopyTarget(std::string uri, bool is_there) : uri_(std::move(uri)), is_there_(is_there) {
+  CLI_CHECK(parse_store_uri(uri_).ok());
+}
 
 Status CopyTarget::open_beside(const std::string& path, const StoreUri& uri) {
   path_ = target_of(path);
@@ -65,6 +67,7 @@ Status CopyTarget::open_beside(const std::string& path, const StoreUri& uri) {
   if (is_named && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) return {};  // a device
   if (uri.scheme == "file" || !is_named)
     if (Status s = check_output(path_, HowWritten::kReplaced, "write " + path_); !s) return s;
+  CLI_CHECK(!beside_.has_value());
   beside_.emplace(path_);
   return {};
 }
@@ -72,6 +75,7 @@ Status CopyTarget::open_beside(const std::string& path, const StoreUri& uri) {
 // What takes the place of another file is for nobody else's eyes while it has not that one's
 // rights.
 Status CopyTarget::make_file() {
+  CLI_CHECK(beside_.has_value());
   const int fd = ::open(beside_->temporary().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                         is_there_ ? 0600 : 0666);
   if (fd < 0) return failure(errno, "write " + path_);

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "cli/assert.h"
 #include "cli/command.h"
 #include "cli/copy_target.h"
 #include "cli/interrupts.h"
@@ -49,6 +50,7 @@ class Checksum {
 };
 
 bool is_zero(const std::byte* bytes, uint64_t size_bytes) {
+  CLI_CHECK(size_bytes != 0);
   return *bytes == std::byte{0} && std::memcmp(bytes, bytes + 1, size_bytes - 1) == 0;
 }
 
@@ -108,6 +110,7 @@ Status transfer(Store& store, uint64_t offset, std::byte* bytes, uint64_t size_b
     if (!skips(offset + at, bytes + at, part))
       batch.push_back({offset + at, bytes + at, part, is_write, 0});
   }
+  CLI_CHECK(batch.size() <= kBatchBytes / kRequestBytes);
   store.transfer(batch);
   for (const StoreRequest& r : batch)
     if (r.result != 0)
@@ -133,6 +136,7 @@ Result<std::string> copy_store(Store& from, Store& to, const Progress& progress)
   if (buffer.data() == nullptr) return no_memory();
   Checksum checksum;
   const uint64_t size = from.size_bytes();
+  CLI_CHECK(to.size_bytes() == size);
   const auto skips = [&](uint64_t offset, const std::byte* bytes, uint64_t part) {
     return to.is_hole(offset, part) && is_zero(bytes, part);
   };
@@ -170,6 +174,7 @@ Result<Comparison> compare_stores(Store& store, Store* other, const Progress& pr
     if (other != nullptr) {
       if (Status s = read(*other, at, others.data(), part); !s) return s.error();
       const auto [here, there] = std::mismatch(buffer.data(), buffer.data() + part, others.data());
+      CLI_CHECK(here - buffer.data() == there - others.data());
       if (here != buffer.data() + part)
         return Comparison{at + static_cast<uint64_t>(here - buffer.data()), {}};
     }

@@ -10,6 +10,8 @@
 #include <iterator>
 #include <system_error>
 
+#include "cli/assert.h"
+
 namespace outcore::cli {
 
 Error failure(int code, const std::string& attempted, const std::string& remedy) {
@@ -68,6 +70,7 @@ size_t character_bytes(std::string_view text) {
     code = code << 6 | (byte(i) & 0x3f);
   }
   constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  CLI_CHECK(count < std::size(kLeast));
   const bool is_character =
       code >= kLeast[count] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
   const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
@@ -95,6 +98,7 @@ std::string beginning_of(const std::string& text, size_t bytes_max) {
     if (end + n > bytes_max) break;
     end += n;
   }
+  CLI_CHECK(end <= bytes_max || end == 0);
   return text.substr(0, end);
 }
 

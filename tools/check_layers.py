@@ -43,7 +43,7 @@ OUTSIDE_MAY_USE["arrays/commands"] |= {"arrays/formats"}
 # module of Zarr, which sees nothing of the command's, compiles it into itself.
 OUTSIDE_MAY_INCLUDE = {
     "cli": {"core/base/json_fields.h"},
-    "arrays/formats": {"core/base/json.h"},
+    "arrays/formats": {"core/base/json.h", "cli/assert.h"},
     # The command and the library agree on the window, on what earlier runs left, and on what a
     # record is; headers alone.
     "run/commands": {"run/preload/window_place.h", "run/preload/call_shapes.h",

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "arrays/commands/array_pieces.h"
+#include "cli/assert.h"
 
 namespace outcore::cli {
 namespace {
@@ -85,6 +86,7 @@ std::string text_of(const Dims& dims) {
 Dims reversed(const Dims& dims) { return {dims.rbegin(), dims.rend()}; }
 
 Dims Slice::kept() const {
+  CLI_CHECK(is_dropped.size() == dims.size());
   Dims kept;
   for (size_t d = 0; d < dims.size(); ++d)
     if (!is_dropped[d]) kept.push_back(dims[d]);
@@ -112,6 +114,7 @@ Result<Slice> parse_slice(const std::string& text, const Dims& dims) {
   const std::vector<std::string> whole(dims.size() - given, ":");
   const auto at = dots != parts.end() ? parts.erase(dots) : parts.end();
   parts.insert(at, whole.begin(), whole.end());
+  CLI_CHECK(parts.size() == dims.size());
   for (size_t d = 0; d < dims.size(); ++d) {
     if (parts[d] == ":" && dims[d] == 0) {
       slice.offsets.push_back(0);
@@ -138,6 +141,8 @@ Result<Dims> parse_tiles(const std::string& text) {
 void copy_box(uint64_t element_bytes, const void* from, const Place& from_place, void* to,
               const Place& to_place, const Dims& box) {
   const size_t rank = box.size();
+  CLI_CHECK(from_place.at.size() == rank && from_place.dims.size() == rank);
+  CLI_CHECK(to_place.at.size() == rank && to_place.dims.size() == rank);
   if (count_of(box) == 0) return;
   const auto offset_of = [rank](const Place& place, const Dims& at) {
     uint64_t offset = 0;
@@ -231,13 +236,16 @@ std::vector<std::string> dimension_names(const FileArray& array) {
 }
 
 Status ArrayReader::load(size_t index, const Dims& offsets, const Dims& dims, void* into) {
+  CLI_CHECK(index < arrays_.size() && arrays_[index].refusal.empty());
   const auto text = texts_.find(index);
   if (text == texts_.end()) return load_piece(index, offsets, dims, into);
+  CLI_CHECK(offsets.front() + dims.front() <= text->second.size());
   std::memcpy(into, text->second.data() + offsets.front(), dims.front());
   return {};
 }
 
 void ArrayReader::set_text(size_t index, std::string text) {
+  CLI_CHECK(index < arrays_.size());
   ArrayInfo& info = arrays_[index].info;
   info.type = {"text", 1};
   info.dims = {text.size()};
@@ -250,6 +258,7 @@ void swap_bytes(const ArrayType& type, void* data, uint64_t count) {
   const char kind = at == std::string::npos ? 'V' : type.name[at];
   if (kind != 'f' && kind != 'c' && kind != 'i' && kind != 'u') return;
   const uint64_t part = kind == 'c' ? type.size_bytes / 2 : type.size_bytes;
+  CLI_CHECK(part != 0);
   auto* const bytes = static_cast<char*>(data);
   for (uint64_t i = 0; i < count * type.size_bytes; i += part)
     std::reverse(bytes + i, bytes + i + part);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "arrays/commands/array_file.h"
+#include "cli/assert.h"
 
 namespace outcore::cli {
 namespace {
@@ -40,6 +41,7 @@ const std::vector<Colors>& all_colors() {
 }
 
 Color color_at(const Colors& colors, double part) {
+  CLI_CHECK(colors.stops.size() >= 2);
   const double place = std::clamp(part, 0.0, 1.0) * static_cast<double>(colors.stops.size() - 1);
   const size_t at = std::min(static_cast<size_t>(place), colors.stops.size() - 2);
   const double rest = place - static_cast<double>(at);
@@ -53,6 +55,7 @@ Color color_at(const Colors& colors, double part) {
 }
 
 void paint(Picture* picture, uint64_t x, uint64_t y, const Color& color) {
+  CLI_CHECK(x < picture->width && y < picture->height);
   std::copy(color.begin(), color.end(), picture->rgb.begin() + 3 * (y * picture->width + x));
 }
 
@@ -87,6 +90,7 @@ Cells::Cells(uint64_t rows, uint64_t columns, uint64_t side_max)
       cells_(rows_ * columns_) {}
 
 void Cells::add(uint64_t row, uint64_t column, double value) {
+  CLI_CHECK(row < all_rows_ && column < all_columns_);
   const auto scaled = [](uint64_t at, uint64_t to, uint64_t from) {
     return static_cast<uint64_t>(static_cast<__uint128_t>(at) * to / from);
   };
@@ -100,6 +104,7 @@ void Cells::add(uint64_t row, uint64_t column, double value) {
 }
 
 double Cells::at(uint64_t row, uint64_t column) const {
+  CLI_CHECK(row < rows_ && column < columns_);
   const Cell& cell = cells_[row * columns_ + column];
   if (cell.count == 0) return std::numeric_limits<double>::quiet_NaN();
   return cell.sum / cell.count;
@@ -122,7 +127,10 @@ std::vector<std::string> color_names() {
 Picture map_of(const Cells& cells, double low, double high, const std::string& name) {
   constexpr uint64_t kSideMin = 512;
   const auto is_named = [&name](const Colors& colors) { return name == colors.name; };
-  const Colors& colors = *std::find_if(all_colors().begin(), all_colors().end(), is_named);
+  const auto found = std::find_if(all_colors().begin(), all_colors().end(), is_named);
+  CLI_CHECK(found != all_colors().end());
+  const Colors& colors = *found;
+  CLI_CHECK(cells.rows() != 0 && cells.columns() != 0);
   const uint64_t longer = std::max(cells.rows(), cells.columns());
   const uint64_t times = std::max<uint64_t>(kSideMin / longer, 1);
   Picture picture = blank(cells.columns() * times, cells.rows() * times);

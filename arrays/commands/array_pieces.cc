@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "arrays/commands/array_box.h"
+#include "cli/assert.h"
 
 namespace outcore::cli {
 
@@ -17,6 +18,7 @@ ArrayPieces::ArrayPieces(const ArrayInfo& info, uint64_t bytes_max)
     piece_ = reversed(piece_);
   }
   at_.assign(rank, 0);
+  CLI_CHECK(piece_.size() == rank);
   is_over_ = std::count(shape_.begin(), shape_.end(), uint64_t{0}) != 0;
   if (is_over_) return;
   const uint64_t most = std::max<uint64_t>(bytes_max / std::max(info.type.size_bytes, 1U), 1);
@@ -39,10 +41,12 @@ ArrayPieces::ArrayPieces(const ArrayInfo& info, uint64_t bytes_max)
     count = others * piece_[d];
     if (piece_[d] < shape_[d]) break;
   }
+  for (size_t d = 0; d < rank; ++d) CLI_CHECK(piece_[d] != 0 && piece_[d] <= shape_[d]);
 }
 
 bool ArrayPieces::next(Dims* offsets, Dims* dims) {
   if (is_over_) return false;
+  CLI_CHECK(at_.size() == shape_.size());
   *offsets = at_;
   dims->resize(at_.size());
   for (size_t d = 0; d < at_.size(); ++d) (*dims)[d] = std::min(piece_[d], shape_[d] - at_[d]);
@@ -107,6 +111,9 @@ Status for_each_run(const Dims& shape, Order order, const Dims& offsets, const D
                     const std::function<Status(uint64_t at, uint64_t count)>& see) {
   const auto in_order = [order](Dims d) { return order == Order::kColumn ? reversed(d) : d; };
   const Dims all = in_order(shape), first = in_order(offsets), box = in_order(dims);
+  CLI_CHECK(first.size() == all.size() && box.size() == all.size());
+  for (size_t d = 0; d < all.size(); ++d)
+    CLI_CHECK(first[d] <= all[d] && box[d] <= all[d] - first[d]);
   if (count_of(box) == 0) return {};
   size_t outer = box.size();  // the dimensions before the run
   uint64_t run = 1;

@@ -11,6 +11,7 @@
 #include "arrays/commands/array_file.h"
 #include "arrays/commands/array_pieces.h"
 #include "arrays/commands/npy_header.h"
+#include "cli/assert.h"
 
 namespace outcore::cli {
 namespace {
@@ -109,6 +110,7 @@ class NpzReader final : public ArrayReader {
 
   // A member can be read from its beginning on alone, for it may be compressed.
   Status load_piece(size_t index, const Dims& offsets, const Dims& dims, void* into) override {
+    CLI_CHECK(index < members_.size());
     const Member& member = members_[index];
     const NpyHeader& header = member.header;
     const uint64_t size = header.type.type.size_bytes;
@@ -129,6 +131,7 @@ class NpzReader final : public ArrayReader {
   Status go_to(const Member& member, uint64_t at) {
     if (file_ == nullptr || number_ != member.number || at_ > at)
       if (Status s = start(member.number); !s) return s;
+    CLI_CHECK(file_ != nullptr && at_ <= at);
     if (at_ == at) return {};
     std::string skipped(std::min<uint64_t>(at - at_, 1 << 16), '\0');
     while (at_ < at)

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "arrays/commands/array_picture.h"
+#include "cli/assert.h"
 
 // C++ at both ends: only the name is C's.
 #pragma GCC diagnostic push
@@ -14,6 +15,7 @@
 #endif
 extern "C" outcore::Status outcore_write_png(const outcore::cli::Picture& picture,
                                              const std::string& path) {
+  CLI_CHECK(picture.rgb.size() == size_t{3} * picture.width * picture.height);
   png_image image;
   std::memset(&image, 0, sizeof image);
   image.version = PNG_IMAGE_VERSION;

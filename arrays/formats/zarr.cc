@@ -16,6 +16,7 @@
 #include "arrays/commands/npy_header.h"
 #include "arrays/formats/zarr_codecs.h"
 #include "arrays/formats/zarr_metadata.h"
+#include "cli/assert.h"
 
 namespace outcore::cli {
 namespace {
@@ -137,8 +138,10 @@ class ZarrReader final : public ArrayReader {
 
   // Each chunk that the box touches.
   Status load_piece(size_t index, const Dims& offsets, const Dims& dims, void* into) override {
+    CLI_CHECK(index < zarrs_.size());
     const ZarrArray& zarr = zarrs_[index];
     const size_t rank = offsets.size();
+    CLI_CHECK(dims.size() == rank && zarr.array.info.tiles.size() == rank);
     const Dims& chunk = zarr.array.info.tiles;
     const bool is_column = zarr.array.info.order == Order::kColumn;
     const auto in_order = [is_column](Dims d) { return is_column ? reversed(d) : d; };
@@ -156,6 +159,7 @@ class ZarrReader final : public ArrayReader {
         const uint64_t end = std::min((number[d] + 1) * chunk[d], offsets[d] + dims[d]);
         from[d] = begin - number[d] * chunk[d];
         to[d] = begin - offsets[d];
+        CLI_CHECK(begin < end);
         box[d] = end - begin;
       }
       copy_box(zarr.array.info.type.size_bytes, chunk_.data(), {in_order(chunk), in_order(from)},
@@ -182,6 +186,7 @@ class ZarrReader final : public ArrayReader {
       chunk_.clear();
       std::string fill = zarr.fill;
       if (zarr.is_swapped) swap_bytes(zarr.array.info.type, fill.data(), 1);
+      CLI_CHECK(!fill.empty());
       while (chunk_.size() < zarr.chunk_bytes) chunk_ += fill;
     } else {
       chunk_ = std::move(*bytes);

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <limits>
 
+#include "cli/assert.h"
+
 namespace outcore::cli {
 namespace {
 
@@ -37,6 +39,7 @@ Status unpack_zlib(const std::string& packed, std::string* into) {
     result = inflate(&stream, Z_NO_FLUSH);
     given += more - stream.avail_in;
     done += room - stream.avail_out;
+    CLI_CHECK(given <= packed.size() && done <= into->size());
     if (result == Z_OK && more == stream.avail_in && room == stream.avail_out) break;
   }
   inflateEnd(&stream);

@@ -9,6 +9,7 @@
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/npy_header.h"
 #include "arrays/formats/zarr_codecs.h"
+#include "cli/assert.h"
 
 namespace outcore::cli {
 namespace {
@@ -87,6 +88,7 @@ std::optional<std::string> fill_of(const ArrayType& type, const Json& value) {
   const std::string zeros(size, '\0');
   if (value.is_null()) return zeros;
   const size_t first = type.name.find_first_not_of("<|");
+  CLI_CHECK(size != 0 && first < type.name.size());
   const char kind = type.name[first];
   const auto number = number_of(value);
   if (kind == 'f' && number && size == 2) return half_of(*number);
@@ -116,6 +118,7 @@ std::optional<std::string> fill_of(const ArrayType& type, const Json& value) {
 void set_fill(const Json& value, ZarrArray* zarr) {
   if (!zarr->array.refusal.empty()) return;
   auto fill = fill_of(zarr->array.info.type, value);
+  CLI_CHECK(!fill || !fill->empty());
   if (fill)
     zarr->fill = std::move(*fill);
   else
@@ -280,6 +283,7 @@ Json zarr2_of(const FileArray& array, const Dims& chunks) {
   const ArrayInfo& info = array.info;
   std::string type = info.type.name;
   if (type[0] == 'S' || type[0] == 'V') type = "|" + type;
+  CLI_CHECK(type.size() >= 2 && chunks.size() == info.dims.size());
   const char kind = type[1];
   Json fill = nullptr;
   if (kind == 'f') fill = 0.0;

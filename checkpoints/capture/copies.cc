@@ -35,6 +35,7 @@ int write_differences(const Copy& copy, uint64_t offset, std::span<const std::by
       if (error != 0) return error;
       *written += end - at;
     }
+    OC_ASSERT(end >= at && end <= bytes.size());
     at = std::max(end, at + chunk);
   }
   return 0;
@@ -59,6 +60,8 @@ Status told(int error, const std::string& what, const Copy& copy) {
 }  // namespace
 
 Status copy_memory(const Copy& copy, std::span<const std::byte> bytes, uint64_t* written) {
+  OC_CHECK(copy.store != nullptr && written != nullptr);
+  OC_CHECK(bytes.size() <= copy.store->size_bytes());
   os::Table<std::byte> held;
   if (Status s = held.allocate(std::min<uint64_t>(kPieceBytes, bytes.size())); !s) return s;
   for (uint64_t at = 0; at < bytes.size(); at += kPieceBytes) {
@@ -72,6 +75,7 @@ Status copy_memory(const Copy& copy, std::span<const std::byte> bytes, uint64_t*
 
 Result<bool> copy_store(const Copy& copy, Store& store, paging::ChangeLog& log, uint64_t* written,
                         const std::function<bool()>& may_go_on) {
+  OC_CHECK(copy.store != nullptr && written != nullptr && copy.state != nullptr);
   const std::lock_guard<std::mutex> one_at_a_time(log.copying);
   os::Table<std::byte> bytes, held;
   if (Status s = bytes.allocate(kPieceBytes); !s) return s.error();
@@ -84,6 +88,7 @@ Result<bool> copy_store(const Copy& copy, Store& store, paging::ChangeLog& log, 
   const bool is_done = log.drain(end, [&](uint64_t at, uint64_t to) {
     for (uint64_t size = 0; at < to; at += size) {
       size = std::min<uint64_t>(kPieceBytes, to - at);
+      OC_CHECK(at + size <= end);
       if (may_go_on && !may_go_on()) break;
       if (store.is_hole(at, size) && copy.store->is_hole(at, size)) continue;
       error = store.read(at, {&bytes[0], size});

@@ -17,6 +17,7 @@
 #include "checkpoints/capture/copies.h"
 #include "checkpoints/capture/parts.h"
 #include "checkpoints/capture/periodic_thread.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/store/registry.h"
 #include "core/store/signatures.h"
@@ -40,6 +41,7 @@ std::string name_for(const Store& store) {
   if (name.size() > kNameBytesMax) {
     const std::string end = name.substr(name.size() - (kNameBytesMax - 24));
     name = std::to_string(std::hash<std::string>()(name)) + " " + end;
+  OC_CHECK(!name.empty() && name.size() <= kNameBytesMax);
   }
   return name;
 }
@@ -235,6 +237,7 @@ class OfRuntime {
   }
 
   static Status flush_in_slices(Runtime::Impl& runtime, const PreCopy& one) {
+    OC_CHECK(one.cache != nullptr);
     const os::SignalBlock block;
     Status s;
     for (uint64_t page = 0, end = 1; page < end && s.ok();) {
@@ -256,6 +259,7 @@ class OfRuntime {
     for (uint64_t copied = 0;;) {
       const auto guard = slice(runtime, one);
       if (!guard.owns_lock()) return {};
+      OC_CHECK(!one.copy.empty());
       Store& store = *one.cache->store.load();
       const auto copy = target.copy_for(one.copy, store.size_bytes());
       if (!copy) return copy.status();

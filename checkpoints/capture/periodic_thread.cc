@@ -92,6 +92,7 @@ struct PeriodicThread::State {
       if (is_own(one.name)) own.push_back(one);
     auto gone = choose_to_prune(own, plan.keep);
     if (!gone) return gone.error();
+    OC_CHECK(gone->size() <= own.size());
     Status s = gone->empty() ? Status() : target.remove(gone.value());
     return s.code() == EBUSY ? Status() : s;  // somebody reads one of them: it is removed next time
   }
@@ -105,6 +106,7 @@ Result<std::unique_ptr<PeriodicThread>> PeriodicThread::start(const std::string&
   if (plan.name.empty() || plan.name.size() > 200)
     return Error{EINVAL, attempted + ": give them a name of 1 to 200 bytes"};
   if (auto any = choose_to_prune({}, plan.keep); !any) return any.error();
+  OC_CHECK(plan.make != nullptr);
   auto state = std::make_unique<State>();
   state->plan = std::move(plan);
   try {
@@ -116,7 +118,9 @@ Result<std::unique_ptr<PeriodicThread>> PeriodicThread::start(const std::string&
   return std::unique_ptr<PeriodicThread>(new PeriodicThread(std::move(state)));
 }
 
-PeriodicThread::PeriodicThread(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PeriodicThread::PeriodicThread(std::unique_ptr<State> state) : state_(std::move(state)) {
+  OC_CHECK(state_ != nullptr);
+}
 
 void PeriodicThread::end() {
   {

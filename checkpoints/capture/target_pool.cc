@@ -3,6 +3,7 @@
 #include "checkpoints/capture/checkpoint_target.h"
 #include "checkpoints/store/versioned_pools.h"
 #include "checkpoints/store/versioned_store.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 
 namespace outcore::checkpoints {
@@ -10,7 +11,9 @@ namespace {
 
 class PoolTarget final : public CheckpointTarget {
  public:
-  explicit PoolTarget(std::shared_ptr<versioned::Pool> pool) : pool_(std::move(pool)) {}
+  explicit PoolTarget(std::shared_ptr<versioned::Pool> pool) : pool_(std::move(pool)) {
+    OC_CHECK(pool_ != nullptr);
+  }
 
   bool is_same(const CheckpointTarget& other) const override {
     const auto* const target = dynamic_cast<const PoolTarget*>(&other);
@@ -21,6 +24,7 @@ class PoolTarget final : public CheckpointTarget {
     return of_pool != nullptr && of_pool->share_pool() == pool_;
   }
   std::string object_of(Store& store) const override {
+    OC_CHECK(has(store));
     return dynamic_cast<store::VersionedStore&>(store).object().name();
   }
   bool may_rename() const override { return false; }
@@ -41,6 +45,7 @@ class PoolTarget final : public CheckpointTarget {
         return base::system_error(
             error, "make the object '" + name + "' " + std::to_string(size_bytes) + " bytes large");
     }
+    OC_CHECK(object != nullptr && object->size_bytes() == size_bytes);
     auto store = std::make_shared<store::VersionedStore>(pool_, object, "the object '" + name + "'",
                                                          StoreLimits());
     return Copy{std::move(store), pool_->chunk_bytes(), object,

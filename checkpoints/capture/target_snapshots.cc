@@ -5,6 +5,7 @@
 #include <map>
 
 #include "checkpoints/capture/checkpoint_target.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 
 namespace outcore::checkpoints {
@@ -27,6 +28,7 @@ class SnapshotTarget final : public CheckpointTarget {
            own->cluster() == catalog_.snapshots().cluster();
   }
   std::string object_of(Store& store) const override {
+    OC_CHECK(has(store));
     const std::string place = store.snapshots()->place();
     return place.substr(place.rfind('/') + 1);
   }
@@ -57,6 +59,7 @@ class SnapshotTarget final : public CheckpointTarget {
       state().copies[object] = store;
       state().writes[object] = writes;
     }
+    OC_CHECK(store != nullptr && writes != nullptr);
     copies_[object] = store;
     if (store->size_bytes() != size_bytes) {
       const int error = store->resize(size_bytes);

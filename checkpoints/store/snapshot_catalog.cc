@@ -6,6 +6,7 @@
 #include <ctime>
 #include <map>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/json_fields.h"
 #include "core/store/uri.h"
@@ -20,6 +21,7 @@ constexpr const char* kStates[] = {"making", "whole", "removed"};
 
 // Names may contain any bytes, JSON may not.
 std::string text_of(const SnapshotEntry& entry, const std::string& anchor) {
+  OC_CHECK(static_cast<size_t>(entry.state) < std::size(kStates));
   base::Json objects = base::Json::array();
   for (const SnapshotObject& one : entry.objects)
     objects.push_back({{"name", encode_percents(one.name)},
@@ -72,6 +74,7 @@ Result<SnapshotEntry> entry_of(const std::string& text, const std::string& ancho
 SnapshotState& SnapshotState::of(Store& store) {
   static std::mutex making;
   const std::lock_guard<std::mutex> guard(making);
+  OC_CHECK(store.snapshots() != nullptr);
   std::shared_ptr<void>& state = store.snapshots()->catalog_state;
   if (state == nullptr) state = std::make_shared<SnapshotState>();
   return *static_cast<SnapshotState*>(state.get());
@@ -96,6 +99,8 @@ Result<std::shared_ptr<Store>> SnapshotCatalog::open_by_uri(const std::string& u
 
 SnapshotCatalog::SnapshotCatalog(std::shared_ptr<Store> anchor, Open open)
     : anchor_(std::move(anchor)), open_(std::move(open)) {
+  OC_CHECK(anchor_ != nullptr && anchor_->snapshots() != nullptr);
+  OC_CHECK(open_ != nullptr);
   prefix_ = snapshot_prefix(anchor_->identity());
 }
 
@@ -222,6 +227,7 @@ Status SnapshotCatalog::write(const SnapshotEntry& entry) {
 
 // Removes its snapshots, and then its note. REQUIRES: the note says that it is not complete.
 Status SnapshotCatalog::drop(const SnapshotEntry& entry) {
+  OC_CHECK(entry.state != SnapshotEntry::State::kWhole);
   Status first;
   for (const SnapshotObject& object : entry.objects) {
     const auto store = open_place(object.place, true);
@@ -250,6 +256,7 @@ void SnapshotCatalog::drop_left_over(const std::vector<SnapshotEntry>& entries) 
 
 Status SnapshotCatalog::check_members(std::span<const Member> members) const {
   for (const Member& member : members) {
+    OC_CHECK(member.store != nullptr && member.store->snapshots() != nullptr);
     const std::string place = member.store->snapshots()->place();
     SnapshotState& state = SnapshotState::of(*member.store);
     {
@@ -267,6 +274,7 @@ Status SnapshotCatalog::check_members(std::span<const Member> members) const {
 }
 
 Status SnapshotCatalog::take_snapshots(SnapshotEntry& entry, std::span<const Member> members) {
+  OC_CHECK(entry.objects.size() == members.size());
   const std::string snapshot = snapshot_name(entry.number);
   std::vector<Store*> stores;
   for (size_t i = 0; i < members.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "checkpoints/store/snapshot_catalog.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/store/uri.h"
 
@@ -83,6 +84,7 @@ Status SnapshotCatalog::open_all(const SnapshotEntry& entry,
 
 Status SnapshotCatalog::check_unused(const std::vector<std::shared_ptr<Store>>& stores) const {
   for (const auto& store : stores) {
+    OC_CHECK(store != nullptr && store.use_count() > 0);
     const long ours = store == anchor_ ? 2 : 1;
     if (store.use_count() > ours)
       return Error{EBUSY, what() + ": this process has " + store->snapshots()->place() +
@@ -103,6 +105,8 @@ Status SnapshotCatalog::roll_back(const std::string& name) {
   if (!entry) return entry.status();
   std::vector<std::shared_ptr<Store>> stores;
   if (Status s = open_all(entry.value(), &stores); !s) return s;
+  OC_CHECK(entry->state == SnapshotEntry::State::kWhole);
+  OC_CHECK(stores.size() <= entry->objects.size());
   const std::string snapshot = snapshot_name(entry->number);
   constexpr const char* kAgain =
       "do it again, to the end: until then the stores that it has come to refuse to be opened";
@@ -171,6 +175,7 @@ Result<std::vector<DamagedChunk>> SnapshotCatalog::verify() const {
              "it has " + std::to_string(size) + " bytes, not " + std::to_string(object.size_bytes));
       for (uint64_t at = 0; at < size; at += kReadBytes) {
         const std::span<std::byte> piece(bytes.data(), std::min(kReadBytes, size - at));
+        OC_CHECK(!piece.empty() && piece.size() <= bytes.size());
         if (const int error = store.value()->read(at, piece); error != 0)
           told(at, base::system_error(error, "read").message);
       }

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/store/buffer_set.h"
 
@@ -17,6 +18,7 @@ class BlocksFile final : public versioned::File {
 
   // Takes the descriptor over.
   Status open(int fd, bool is_writable, DirectMode direct, const std::string& path) {
+    OC_CHECK(fd >= 0 && plain_ == nullptr);
     const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
     const int error = errno;
     Status status = file_.adopt(fd, is_writable, direct, path);

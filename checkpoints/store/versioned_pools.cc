@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "checkpoints/store/versioned_disk.h"
+#include "core/base/assert.h"
 #include "core/base/units.h"
 
 namespace outcore::store {
@@ -61,6 +62,7 @@ Result<std::shared_ptr<versioned::Pool>> open_versioned_pool(const VersionedPool
     const std::lock_guard inner(open_pools().mutex);
     kept.reset();
   });
+  OC_CHECK(known.expired() || !known.lock()->disk().is_of_this_process());
   known = shared;
   pool = shared;
   return shared;

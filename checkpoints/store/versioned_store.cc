@@ -5,6 +5,7 @@
 
 #include "checkpoints/store/versioned_disk.h"
 #include "checkpoints/store/versioned_pools.h"
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/store/range.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr uint64_t kChunkBytesLeast = 4096;  // in a URI: the unit of pages and of direct I/O
 
 StoreTraits traits_of(uint32_t chunk_bytes, const StoreLimits& limits) {
+  OC_CHECK(base::is_power_of_two(chunk_bytes));
   StoreTraits traits;
   traits.is_fault_safe = true;
   traits.alignment_bytes = chunk_bytes;
@@ -121,6 +123,7 @@ Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions&
     if (!made) return made.error();
     object = made.value();
   }
+  OC_CHECK(object != nullptr);
   if (options.size_bytes > object->size_bytes()) {
     const std::string attempted = "it has " + std::to_string(object->size_bytes()) + " bytes, " +
                                   std::to_string(options.size_bytes) + " are asked for";
@@ -138,7 +141,9 @@ VersionedStore::VersionedStore(std::shared_ptr<versioned::Pool> pool,
     : pool_(std::move(pool)),
       object_(std::move(object)),
       uri_(std::move(uri)),
-      traits_(traits_of(pool_->chunk_bytes(), limits)) {}
+      traits_(traits_of(pool_->chunk_bytes(), limits)) {
+  OC_CHECK(object_ != nullptr);
+}
 
 std::string VersionedStore::remark() const {
   std::string text = "chunks of " + base::format_bytes(pool_->chunk_bytes());
@@ -168,6 +173,7 @@ void VersionedSnapshotStore::transfer(std::span<StoreRequest> batch) {
 }
 
 bool VersionedSnapshotStore::is_hole(uint64_t offset, uint64_t size_bytes) const {
+  OC_CHECK(offset + size_bytes >= offset);
   const uint64_t chunk_bytes = snapshot_->chunk_bytes();
   const uint64_t end = base::round_up(offset + size_bytes, chunk_bytes) / chunk_bytes;
   for (uint64_t chunk = offset / chunk_bytes; chunk < end; ++chunk)

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/assert.h"
 #include "python/src/arrays_memory.h"
 #include "python/src/arrays_module.h"
 #include "python/src/bytes.h"
@@ -100,6 +101,7 @@ class ArraysHandle {
       return arrays.view_box(name, of, offsets.value_or(Dims()), dims.value_or(Dims()), &shape,
                              &strides, &memory->data, &memory->mapping);
     });
+    CLI_CHECK(strides.size() == shape.size());
     uint64_t last = 0;
     bool is_empty = false;
     for (size_t d = 0; d < shape.size(); ++d) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/assert.h"
 #include "python/src/region.h"
 
 namespace outcore::python {
@@ -73,6 +74,7 @@ class Workers {
         wanted_.wait(lock, [this] { return !jobs_.empty(); });
         job = std::move(jobs_.front());
         jobs_.pop_front();
+        CLI_CHECK(idle_ != 0);
         --idle_;
       }
       Status status = job->call();
@@ -122,6 +124,7 @@ Workers& workers() {
 
 int collect(void*) {
   for (const std::shared_ptr<Job>& job : workers().take_left()) {
+    CLI_CHECK(job->is_done && job->keep != nullptr);
     job->ended();
     Py_DECREF(job->keep);
   }

@@ -7,6 +7,8 @@
 #include <new>
 #include <utility>
 
+#include "cli/assert.h"
+
 namespace outcore::python {
 
 namespace nb = nanobind;
@@ -30,6 +32,7 @@ int refuse(Py_buffer* view, const char* why) {
 bool is_ordered(const Exported& e, Py_ssize_t item_bytes, bool is_fortran) {
   Py_ssize_t expected = item_bytes;
   const size_t n = e.shape.size();
+  CLI_CHECK(e.strides.size() == n);
   for (size_t i = 0; i < n; ++i) {
     const size_t axis = is_fortran ? i : n - 1 - i;
     if (e.shape[axis] == 0) return true;
@@ -125,6 +128,7 @@ int Memory::fill(PyObject* self, Py_buffer* view, int flags) {
 
 void Memory::release(Py_buffer* view) {
   const std::unique_ptr<Exported> e(static_cast<Exported*>(view->internal));
+  CLI_CHECK(e != nullptr);
   e->handle->drop_export();
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/assert.h"
 #include "outcore/runtime.h"
 #include "python/src/errors.h"
 #include "python/src/interruptible.h"
@@ -40,13 +41,14 @@ class RegionHandle {
   // The same without a check. REQUIRES: is_mapped().
   template <typename Call>
   void run_mapped(Blame blame, const Call& call) {
+    CLI_CHECK(is_mapped());
     ++calls_;
     Status status;
     {
       const nanobind::gil_scoped_release released;
       status = call(region_);
     }
-    --calls_;
+    end_of_call();
     require(status, uri_, blame);
   }
 
@@ -61,7 +63,7 @@ class RegionHandle {
     const Status status = call_interruptibly(
         [this, call] { return call(region_); },
         nanobind::make_tuple(nanobind::find(*this), std::move(keep)), [this] { end_call(); });
-    --calls_;
+    end_of_call();
     require(status, uri_, blame);
   }
   // Whether the range is in memory, as far as that is known without touching it.
@@ -88,7 +90,7 @@ class RegionHandle {
     explicit Call(RegionHandle& region) : region_(region) { ++region_.calls_; }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
-    ~Call() { --region_.calls_; }
+    ~Call() { region_.end_of_call(); }
 
    private:
     RegionHandle& region_;
@@ -96,6 +98,7 @@ class RegionHandle {
 
   void add_export() { ++exports_; }
   void drop_export() {
+    CLI_CHECK(exports_ != 0);
     if (--exports_ == 0 && is_dropped_) end_unused();
   }
   uint64_t exports() const { return exports_; }
@@ -110,8 +113,13 @@ class RegionHandle {
  private:
   void end_unused();
   void tell_loss(const Status& status);
+  void end_of_call() {
+    CLI_CHECK(calls_ != 0);
+    --calls_;
+  }
   void end_call() {  // one that was left alone
-    if (--calls_ == 0 && exports_ == 0 && is_dropped_) end_unused();
+    end_of_call();
+    if (calls_ == 0 && exports_ == 0 && is_dropped_) end_unused();
   }
   std::shared_ptr<Runtime> runtime_;  // outlives the region: declared before it
   Region region_;

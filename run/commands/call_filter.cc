@@ -14,6 +14,7 @@
 #include <cstring>
 #include <map>
 
+#include "cli/assert.h"
 #include "cli/text.h"
 #include "run/preload/call_shapes.h"
 
@@ -43,7 +44,8 @@ class FilterText {
     }
     land(hits_);
     look_at_instruction();
-    return std::move(text_);  // 4096 at most, of the kernel's: a quarter of that
+    CLI_CHECK(text_.size() <= BPF_MAXINSNS);
+    return std::move(text_);
   }
 
  private:
@@ -61,11 +63,15 @@ class FilterText {
     return text_.size() - 1;
   }
   void land(const std::vector<size_t>& jumps) {
-    for (const size_t from : jumps) text_[from].k = static_cast<uint32_t>(text_.size() - from - 1);
+    for (const size_t from : jumps) {
+      CLI_CHECK(from < text_.size());
+      text_[from].k = static_cast<uint32_t>(text_.size() - from - 1);
+    }
   }
 
   // The number, which is loaded, is in [from, to), or behind all that are known.
   void search(int from, int to) {
+    CLI_CHECK(from < to);
     const unsigned mask = mask_of(from);
     int other = from + 1;
     while (other < to && mask_of(other) == mask) ++other;
@@ -85,6 +91,7 @@ class FilterText {
 
   void look_at_arguments(unsigned mask) {
     const int count = __builtin_popcount(mask);
+    CLI_CHECK(count > 0 && count <= CallShape::kArguments);
     int done = 0;
     for (int i = 0; i < CallShape::kArguments; ++i) {
       if ((mask & 1U << i) == 0) continue;
@@ -142,10 +149,14 @@ Result<WindowPlace> choose_window() {
     place.code =
         WindowPlace::kFirst + random[1] % (kRoom / WindowPlace::kPage) * WindowPlace::kPage;
   } while (!place.is_possible());
+  CLI_CHECK(place.base >= WindowPlace::kFirst && place.code >= WindowPlace::kFirst);
   return place;
 }
 
-std::vector<sock_filter> call_filter(const WindowPlace& place) { return FilterText(place).build(); }
+std::vector<sock_filter> call_filter(const WindowPlace& place) {
+  CLI_CHECK(place.is_possible());
+  return FilterText(place).build();
+}
 
 Status install_call_filter(const WindowPlace& place) {
   const std::vector<sock_filter> text = call_filter(place);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "cli/assert.h"
 #include "cli/elf_reader.h"
 
 namespace outcore::cli {
@@ -131,6 +132,7 @@ std::optional<ElfFile> read_elf(int file) {
 ElfSymbols read_elf_symbols(int file) {
   ElfSymbols symbols;
   const ElfReader reader(file);
+  CLI_CHECK(reader.is_x86_64());
   const std::vector<Elf64_Shdr> sections = reader.sections();
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type == SHT_DYNSYM || section.sh_type == SHT_SYMTAB)

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "cli/assert.h"
+
 namespace outcore::cli {
 namespace {
 
@@ -64,6 +66,7 @@ int find_in_path(const std::string& word, std::string* found) {
 
 // What a #! line starts: the interpreter, and the program that env(1) would start then.
 std::vector<std::string> interpreters_of(const std::string& line) {
+  CLI_CHECK(line.starts_with("#!"));
   std::istringstream words(line.substr(2));
   std::string interpreter;
   if (!(words >> interpreter)) return {};
@@ -164,10 +167,12 @@ Program find_program(const std::string& word) {
       next.insert(next.begin(), more.begin(), more.end());
     }
     const bool is_loader_missing = program.error == ENOENT;
+    CLI_CHECK(!is_loader_missing || file.elf.has_value());
     program.missing = is_loader_missing ? file.elf->interpreter : file.path;
     program.files.push_back(std::move(file));
     if (program.error != 0) return program;
   }
+  CLI_CHECK(program.files.size() <= kFilesMax);
   if (!next.empty()) program.error = ELOOP;
   return program;
 }

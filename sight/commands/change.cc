@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cli/assert.h"
+
 namespace outcore::cli {
 namespace {
 
@@ -26,9 +28,11 @@ void Change::add(const Change& other) {
   seconds = std::max(seconds, other.seconds);
   counters += other.counters;
   latency += other.latency;
+  CLI_CHECK(seconds >= 0);
 }
 
 void raise(const Counters& now, Counters* highest) {
+  CLI_CHECK(highest != nullptr);
   for_each_pair(*highest, now, [](uint64_t& h, uint64_t n) { h = std::max(h, n); });
 }
 
@@ -58,7 +62,9 @@ void Amplification::add(const RegionMetrics& store) {
 
 std::optional<double> Amplification::value() const {
   if (distinct_bytes == 0) return std::nullopt;
-  return static_cast<double>(read_bytes) / static_cast<double>(distinct_bytes);
+  const double ratio = static_cast<double>(read_bytes) / static_cast<double>(distinct_bytes);
+  CLI_CHECK(ratio >= 0);
+  return ratio;
 }
 
 }  // namespace outcore::cli

@@ -18,6 +18,7 @@
 #include <span>
 #include <sstream>
 
+#include "cli/assert.h"
 #include "cli/command.h"
 #include "cli/command_syntax.h"
 #include "cli/interrupts.h"
@@ -58,6 +59,7 @@ uint64_t value_of(const Counters& counters, std::string_view name) {
   if (name == #counter) return counters.counter;
   OUTCORE_COUNTERS(OUTCORE_VALUE)
 #undef OUTCORE_VALUE
+  CLI_CHECK(false && "a name of the list of counters");
   return 0;
 }
 uint64_t value_of(const Gauges& gauges, std::string_view name) {
@@ -65,6 +67,7 @@ uint64_t value_of(const Gauges& gauges, std::string_view name) {
   if (name == #gauge) return gauges.gauge;
   OUTCORE_GAUGES(OUTCORE_VALUE)
 #undef OUTCORE_VALUE
+  CLI_CHECK(false && "a name of the list of gauges");
   return 0;
 }
 
@@ -95,6 +98,7 @@ void add_stores(const Metrics& metrics, const MetricLabels& of_runtime,
           std::find(std::begin(kOfStores), std::end(kOfStores), metric.name) == std::end(kOfStores))
         continue;
       std::string name = exported_name(metric);
+      CLI_CHECK(name.starts_with("outcore_"));
       name.replace(0, std::string_view("outcore").size(), "outcore_store");
       families->add(name, std::string(metric.help) + ", of one store", true, labels,
                     exported_value(metric, value_of(region.counters, metric.name)));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/assert.h"
 #include "cli/text.h"
 
 namespace outcore::cli {
@@ -48,10 +49,12 @@ size_t end_of(std::string_view text, size_t columns) {
     if (taken > columns) break;
     at += bytes;
   }
+  CLI_CHECK(at <= text.size());
   return at;
 }
 
 std::string scaled(double number, double step, const char* const* units, size_t count) {
+  CLI_CHECK(count != 0 && step > 1);
   size_t unit = 0;
   while (number >= (unit == 0 ? 999.5 : step - 0.5) && unit + 1 < count) number /= step, ++unit;
   const bool has_fraction = unit > 0 && number < 9.95;
@@ -69,6 +72,7 @@ std::string Glyphs::shown(std::string_view text) const {
   std::string out;
   while (!text.empty()) {
     const auto [letter, bytes] = letter_of(text);
+    CLI_CHECK(bytes != 0 && bytes <= text.size());
     const bool is_known = letter < 0x80 || is_utf8;
     if (letter != 0 && is_known && width_of(letter) >= 0)
       out += text.substr(0, bytes);
@@ -83,6 +87,7 @@ size_t columns_of(std::string_view text) {
   size_t columns = 0;
   while (!text.empty()) {
     const auto [letter, bytes] = letter_of(text);
+    CLI_CHECK(bytes != 0 && bytes <= text.size());
     columns += static_cast<size_t>(std::max(0, width_of(letter)));
     text.remove_prefix(bytes);
   }
@@ -161,6 +166,7 @@ std::string sparkline(const std::deque<double>& numbers, size_t columns, double 
     // What is more than nothing is seen.
     const auto step =
         static_cast<size_t>(std::clamp(std::isfinite(height) ? std::ceil(height) : 8.0, 0.0, 8.0));
+    CLI_CHECK(step < std::size(kBlocks) && step < std::size(kLetters));
     line += glyphs.is_utf8 ? kBlocks[step] : kLetters[step];
   }
   return line;
@@ -172,6 +178,7 @@ std::string bar(double share, size_t columns, const Glyphs& glyphs) {
   const double inside = static_cast<double>(columns - 2);
   const double filled = std::clamp(std::isfinite(share) ? share : 0.0, 0.0, 1.0) * inside;
   const auto whole = static_cast<size_t>(filled);
+  CLI_CHECK(whole <= columns - 2);
   std::string text;
   for (size_t i = 0; i < whole; ++i) text += glyphs.is_utf8 ? "█" : "#";
   if (glyphs.is_utf8) text += kParts[static_cast<size_t>((filled - std::floor(filled)) * 8)];

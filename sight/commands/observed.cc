@@ -9,6 +9,7 @@
 #include <charconv>
 #include <utility>
 
+#include "cli/assert.h"
 #include "cli/interrupts.h"
 #include "cli/text.h"
 #include "outcore/sight.h"
@@ -96,6 +97,7 @@ Result<std::vector<pid_t>> find_processes(const std::vector<std::string>& texts)
   for (const std::string& text : texts) {
     Result<pid_t> found = find_process(text);
     if (!found) return found.error();
+    CLI_CHECK(*found > 0);
     if (std::find(all.begin(), all.end(), *found) == all.end()) all.push_back(*found);
   }
   return all;

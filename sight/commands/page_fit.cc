@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/assert.h"
 #include "cli/text.h"
 #include "sight/commands/kept_records.h"
 
@@ -29,6 +30,7 @@ std::optional<std::vector<uint64_t>> cells_of(const Json& list, uint64_t count) 
       cells[at++] = static_cast<uint64_t>(*n);
     }
   }
+  CLI_CHECK(at <= count);
   return cells;
 }
 
@@ -54,6 +56,7 @@ Json halved_map(const Json& heat) {
   if (columns == 0 || rows == 0 || columns > kSideMax || rows > kSideMax) return {};
   if (columns * rows > kCellsMax) return {};
   const uint64_t wide = (columns + 1) / 2, high = (rows + 1) / 2;
+  CLI_CHECK(wide != 0 && wide <= columns && high != 0 && high <= rows);
   Json half = heat;
   half["columns"] = wide;
   half["rows"] = high;
@@ -90,6 +93,7 @@ Json halved_timeline(const Json& timeline) {
       else
         list.push_back(*one + *other);
     }
+    CLI_CHECK(list.size() == (value.size() + 1) / 2);
   }
   return half;
 }
@@ -196,6 +200,7 @@ class Fitting {
   // The part is another now; what holds it has as many bytes less.
   void replace(const char* name, Json part, Json* json, size_t* bytes) {
     const size_t before = script_bytes((*json)[name]), now = script_bytes(part);
+    CLI_CHECK(*bytes >= before && bytes_ >= before);
     (*json)[name] = std::move(part);
     *bytes = *bytes - before + now;
     bytes_ = bytes_ - before + now;
@@ -243,6 +248,7 @@ class Fitting {
       Run& run = runs_[at];
       if (is_small()) return;
       if (run.files_gone + 1 == run.files.size()) continue;
+      CLI_CHECK(!file->is_gone && bytes_ >= file->bytes);
       file->is_gone = true;
       ++run.files_gone;
       run.touched_bytes_gone += file->json.value("touched_bytes", uint64_t{0});
@@ -253,6 +259,7 @@ class Fitting {
     size_t left = runs_.size();
     for (Run* run : runs_least_first()) {
       if (is_small() || left == 1) return;
+      CLI_CHECK(!run->is_gone && bytes_ >= run->bytes);
       run->is_gone = true;
       --left;
       bytes_ -= run->bytes;
@@ -308,6 +315,7 @@ void shorten_texts(Json* record) {
 }
 
 size_t fit_records(size_t bytes_max, std::vector<Json>* records) {
+  CLI_CHECK(records != nullptr);
   size_t bytes = 0;
   for (const Json& record : *records) bytes += script_bytes(record) + 1;
   if (bytes <= bytes_max) return 0;

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "cli/assert.h"
 #include "cli/text.h"
 #include "sight/commands/columns.h"
 #include "sight/commands/left_file.h"
@@ -111,6 +112,7 @@ Line sum_line(const Watch& watch) {
 }
 
 std::vector<Line> process_head(const ProcessView& process, const PageStyle& style) {
+  CLI_CHECK(!process.runtimes.empty());
   const PublishedRuntime& first = process.runtimes.front().now;
   const Change& change = process.change;
   const Counters& c = change.counters;
@@ -219,6 +221,7 @@ Page list_page(const Watch& watch, const PageStyle& style) {
     page.rows.push_back(table.row(*process));
     page.keys.push_back({process->pid, {}, 0});
   }
+  CLI_CHECK(page.keys.size() == page.rows.size());
   if (rows.empty()) page.rows.push_back(no_hit_line("process", style));
   return page;
 }
@@ -254,6 +257,7 @@ Page process_page(const ProcessView& process, const PageStyle& style, const RowK
       page.tail.push_back(
           {{"degraded: a write-back failed and has not succeeded since", Look::kBad}});
   }
+  CLI_CHECK(page.keys.size() == page.rows.size() && page.keys.size() == rows.size());
   const std::vector<Line> left = left_lines(process, style);
   if (rows.empty() && !style.filter.empty())
     page.rows.push_back(no_hit_line("file", style));

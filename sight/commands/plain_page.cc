@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cli/assert.h"
 #include "cli/text.h"
 #include "outcore/metrics.h"
 #include "sight/commands/change.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr size_t kPlainRunsMax = 8, kShownBytesMax = 400;
 
 std::string element(const std::string& name, const std::string& text) {
+  CLI_CHECK(!name.empty());
   return "<" + name + ">" + html_text(text) + "</" + name.substr(0, name.find(' ')) + ">\n";
 }
 

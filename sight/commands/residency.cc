@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/assert.h"
 #include "cli/command.h"
 #include "cli/command_syntax.h"
 #include "cli/json.h"
@@ -70,6 +71,7 @@ constexpr long kCachestat = 451;
 
 // Pages that the kernel holds of the file, one way or the other.
 std::optional<uint64_t> count_cached(int file, uint64_t size_bytes, uint64_t page_bytes) {
+  CLI_CHECK(page_bytes != 0);
   CacheRange all{0, 0};
   CacheCounts counts{};
   if (::syscall(kCachestat, file, &all, &counts, 0) == 0) return counts.cached;
@@ -220,7 +222,9 @@ Reply go_by_pieces(const RunningProgram& program, const Words& words, const File
     Question piece{.verb = words.verb, .offset = at, .path = file.path, .wait_ms_max = kPieceMsMax};
     // To the end may be further than the file's: a mapping may be longer.
     piece.size_bytes = !is_last ? kPieceBytes : end == UINT64_MAX ? 0 : end - at;
-    Reply reply = ask({program}, piece).front();
+    const std::vector<Reply> replies = ask({program}, piece);
+    CLI_CHECK(replies.size() == 1);
+    Reply reply = replies.front();
     if (is_last || reply.kind != Reply::Kind::kTaken) return reply;
   }
 }
@@ -279,6 +283,7 @@ int run(const Words& words) {
 void add(CommandSyntax& outcore, const char* verb, const char* help, const char* example) {
   auto words = std::make_shared<Words>();
   words->verb = verb;
+  CLI_CHECK(words->verb == "residency" || words->verb == "warm" || words->verb == "evict");
   CommandSyntax& command = outcore.add(verb, help);
   command.word("file", words->file, "a file that they have mapped").type("FILE");
   if (words->verb != "residency")

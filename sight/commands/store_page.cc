@@ -1,6 +1,7 @@
 // One file or other store: everything that is counted of it.
 #include <array>
 
+#include "cli/assert.h"
 #include "cli/text.h"
 #include "sight/commands/columns.h"
 #include "sight/commands/pages.h"
@@ -56,6 +57,8 @@ std::vector<Line> latency_lines(const StoreView& store, size_t width, const Glyp
     most = std::max(most, shown.count[i]);
     all += shown.count[i];
   }
+  CLI_CHECK(first < end || all == 0);
+  CLI_CHECK(most <= all);
   std::vector<Line> lines;
   lines.push_back(
       {{fit(is_lately ? "WAITS THAT TOOK, lately" : "WAITS THAT TOOK, in all", width, glyphs),

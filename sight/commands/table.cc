@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "cli/assert.h"
+
 namespace outcore::cli {
 
 std::string text_of(const Line& line) {
@@ -38,11 +40,14 @@ std::vector<Fitted> fit_columns(const std::vector<Wanted>& columns, size_t width
       is_any = true;
     }
   }
+  CLI_CHECK(fitted.empty() == columns.empty());
+  CLI_CHECK(taken <= width || fitted.size() == 1);
   return fitted;
 }
 
 void add_cell(const Cell& cell, size_t width, bool is_right, bool keeps_end, const Glyphs& glyphs,
               Line* line) {
+  CLI_CHECK(line != nullptr);
   std::string text = keeps_end ? cut_start(cell.text, width, glyphs) : cell.text;
   text = is_right ? fit_right(cut_end(text, width, glyphs), width) : fit(text, width, glyphs);
   if (!cell.filled) {

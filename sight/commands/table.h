@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/assert.h"
 #include "sight/commands/figures.h"
 
 namespace outcore::cli {
@@ -63,8 +64,11 @@ class Table {
   Table(const std::vector<Column<T>>& columns, size_t width, const Glyphs& glyphs)
       : columns_(columns), glyphs_(glyphs) {
     std::vector<Wanted> wanted;
-    for (const Column<T>& column : columns_)
+    for (const Column<T>& column : columns_) {
+      CLI_CHECK(column.cell && std::string_view(column.title).size() <= column.width);
+      CLI_CHECK(column.width_max == 0 || column.width_max >= column.width);
       wanted.push_back({column.width, column.width_max, column.rank});
+    }
     fitted_ = fit_columns(wanted, width);
   }
 
@@ -110,6 +114,7 @@ void sort_by(const std::vector<Column<T>>& columns, std::string_view key, bool i
              std::vector<const T*>* rows) {
   for (const Column<T>& column : columns) {
     if (column.key != key) continue;
+    CLI_CHECK(column.text || column.value);
     std::stable_sort(rows->begin(), rows->end(), [&](const T* a, const T* b) {
       if (is_reversed) std::swap(a, b);
       return column.text ? column.text(*a) < column.text(*b) : column.value(*a) > column.value(*b);

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "cli/assert.h"
 #include "cli/interrupts.h"
 
 namespace outcore::cli {
@@ -50,6 +51,7 @@ void remember(const char* capability) {
   const size_t count = std::min(length, restore.bytes.size() - restore.count);
   std::memcpy(restore.bytes.data() + restore.count, text, count);
   restore.count += count;
+  CLI_CHECK(restore.count <= restore.bytes.size());
 }
 
 void handle_endings(void (*handler)(int)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/assert.h"
 #include "cli/command.h"
 #include "cli/text.h"
 #include "sight/commands/buffer_limit.h"
@@ -25,6 +26,7 @@ constexpr size_t kTypedMax = 64;
 }  // namespace
 
 void TopWindow::run() {
+  CLI_CHECK(terminal_ != nullptr);
   auto next = Clock::now() + std::min(kFirstInterval, style_.interval);
   while (true) {
     draw();
@@ -72,6 +74,7 @@ Page TopWindow::make_page() {
     message_ = "it is not mapped any more: " + store_.uri;
     place_ = Place::kProcess;
   }
+  CLI_CHECK(place_ == Place::kList || process != nullptr);
   if (place_ != Place::kList) watch_.ask_dirty(process_.pid);
   style_.sort = sort().key;
   style_.is_reversed = sort().is_reversed;
@@ -100,7 +103,9 @@ void TopWindow::draw() {
     at_ = static_cast<size_t>(found - page_.keys.begin());
   at_ = std::min(at_, page_.keys.size() - 1);
   selected = page_.keys[at_];
+  CLI_CHECK(page_.rows.size() >= page_.keys.size());
   first_ = std::clamp(first_, at_ + 1 - std::min(shown, at_ + 1), at_);
+  CLI_CHECK(first_ <= at_);
   terminal_->draw(page_, first_, at_, keys_line());
 }
 
@@ -305,6 +310,7 @@ void TopWindow::press_asked(Pressed pressed) {
 }
 
 void TopWindow::answer() {
+  CLI_CHECK(asking_ == Asking::kFilter || asking_ == Asking::kLimit);
   if (asking_ == Asking::kFilter) style_.filter = typed_;
   if (asking_ == Asking::kLimit) set_limit();
   asking_ = Asking::kNothing;
@@ -324,6 +330,7 @@ void TopWindow::ask_limit() {
 }
 
 void TopWindow::set_limit() {
+  CLI_CHECK(!buffer_.empty());
   const Result<uint64_t> bytes = parse_size(typed_);
   if (!bytes) {
     message_ = bytes.message();
@@ -352,6 +359,7 @@ void TopWindow::start_task(const char* verb) {
     message_ = program ? "it is not mapped any more" : program.message();
     return;
   }
+  CLI_CHECK(task_ == nullptr || task_->is_over());
   task_ = std::make_unique<FileTask>(verb, program.value(), name_of(*store), store->now.size_bytes);
   message_ = task_->text();
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "cli/assert.h"
 #include "cli/command.h"
 #include "cli/shell_word.h"
 #include "cli/text.h"
@@ -25,6 +26,7 @@ std::string percent(double share) {
 std::string duration(uint64_t ns) { return format_seconds(seconds(ns)); }
 // Of a bucket that is twice as wide as the one before: two figures say all that it does.
 std::string edge(uint64_t ns) {
+  CLI_CHECK(ns < UINT64_MAX / 2);  // the last bucket ends long before
   uint64_t unit = 1;
   while (ns / unit >= 100) unit *= 10;
   double shown = static_cast<double>((ns + unit / 2) / unit * unit) * 1e-3;
@@ -312,6 +314,7 @@ Verdict in_lines(Verdict verdict) {
 const char* name_of(Limit limit) {
   static constexpr const char* kNames[] = {"nothing", "budget", "write-back", "device",
                                            "fault cost"};
+  CLI_CHECK(static_cast<size_t>(limit) < std::size(kNames));
   return kNames[static_cast<size_t>(limit)];
 }
 
@@ -324,6 +327,7 @@ Verdict verdict_of(const RunFacts& facts) {
   Verdict verdict;
   verdict.limit = limit_of(facts);
   verdict.headline = headline_of(facts, verdict.limit);
+  CLI_CHECK(!verdict.headline.empty());
   std::vector<std::string>* const to = &verdict.sentences;
   const bool is_idle = waits(facts.counters) == 0 && brought_in(facts.counters) == 0;
   if (is_idle) tell_left_files(facts, to);

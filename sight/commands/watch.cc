@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cli/assert.h"
 #include "sight/commands/shared_buffer.h"
 
 namespace outcore::cli {
@@ -21,6 +22,7 @@ uint64_t rise(uint64_t now, uint64_t before) { return now > before ? now - befor
 const std::deque<double>& add_look(const Change& change, std::deque<double>* stalled) {
   if (change.is_known()) stalled->push_back(change.stalled());
   if (stalled->size() > kHistoryMax) stalled->pop_front();
+  CLI_CHECK(stalled->size() <= kHistoryMax);
   return *stalled;
 }
 
@@ -60,6 +62,7 @@ void Watch::take(const Sample& sample) {
   processes_.clear();
   for (const Sample::Process& process : sample.processes)
     processes_.push_back(view_of(process, sample.buffers, &seen[process.pid]));
+  CLI_CHECK(processes_.size() == sample.processes.size());
   seen_ = std::move(seen);
   if (only_.empty()) take_buffers(sample.buffers);
   since_boot_ns_ = sample.since_boot_ns;
@@ -78,7 +81,10 @@ void Watch::ask_dirty(pid_t pid) {
   process->dirty_bytes = dirty->all;
   size_t at = 0;
   for (RuntimeView& runtime : process->runtimes)
-    for (StoreView& store : runtime.stores) store.dirty_bytes = dirty->each.at(at++);
+    for (StoreView& store : runtime.stores) {
+      CLI_CHECK(at < dirty->each.size());
+      store.dirty_bytes = dirty->each[at++];
+    }
 }
 
 const ProcessView* Watch::find(pid_t pid) const {
@@ -101,6 +107,7 @@ ProcessView Watch::view_of(const Sample::Process& process, const std::vector<Buf
   seen->cpu_seconds = process.facts.cpu_seconds;
   if (before != nullptr && seconds_ > 0)
     view.cpu_share = std::max(0.0, process.facts.cpu_seconds - before->cpu_seconds) / seconds_;
+  CLI_CHECK(before == nullptr || seconds_ <= 0 || view.cpu_share >= 0);
   std::map<StoreKey, size_t> occurrences;
   for (const PublishedRuntime& runtime : process.runtimes) {
     const SeenRuntime* earlier = nullptr;
@@ -129,6 +136,7 @@ ProcessView Watch::view_of(const Sample::Process& process, const std::vector<Buf
   }
   if (before != nullptr) seen->stalled = before->stalled;
   view.stalled = add_look(view.change, &seen->stalled);
+  CLI_CHECK(view.runtimes.size() == process.runtimes.size());
   return view;
 }
 
@@ -147,6 +155,7 @@ RuntimeView Watch::view_of(const PublishedRuntime& runtime, std::map<StoreKey, s
     view.change.counters = metrics.counters.since(seen->highest.counters);
     view.change.latency = metrics.fault_latency.since(seen->highest.latency);
   }
+  CLI_CHECK(view.change.is_known() == is_known);
   raise(metrics.counters, &seen->highest.counters);
   raise(metrics.fault_latency, &seen->highest.latency);
   for (const RegionMetrics& region : metrics.regions) {
@@ -167,6 +176,7 @@ RuntimeView Watch::view_of(const PublishedRuntime& runtime, std::map<StoreKey, s
     seen_store.last = {region.counters, region.fault_latency};
     view.stores.push_back(std::move(store));
   }
+  CLI_CHECK(view.stores.size() == metrics.regions.size());
   return view;
 }
 
@@ -183,6 +193,7 @@ void Watch::take_buffers(const std::vector<BufferFacts>& buffers) {
       view.fills_a_second = a_second(buffer.filled_pages, before.now.filled_pages);
       view.evictions_a_second = a_second(buffer.evicted_pages, before.now.evicted_pages);
     }
+    CLI_CHECK(view.fills_a_second >= 0 && view.evictions_a_second >= 0);
     views.push_back(std::move(view));
   }
   buffers_ = std::move(views);
