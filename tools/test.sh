@@ -30,7 +30,7 @@ all_stages=("${default_stages[@]}" all changed asan masked tidy tsan-all qemu wh
 
 describe() {
   case $1 in
-  tools) echo "layers, sizes, banned calls, formatting" ;;
+  tools) echo "layers, sizes, banned calls, assertions, formatting" ;;
   gcc) echo "g++ -Werror: what the sanitizers leave out, and stress without them" ;;
   checked) echo "g++, all checks, no sanitizer: the simulations with all their seeds" ;;
   all) echo "build with g++ -Werror, all tests" ;;
@@ -88,6 +88,8 @@ stage_tools() {
     "tools/check_$check.py" &
     checks+=($!)
   done
+  tools/house.py --check &
+  checks+=($!)
   tools/format.sh --check || status=1
   for check in "${checks[@]}"; do wait "$check" || status=1; done
   return "$status"
