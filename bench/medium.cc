@@ -21,6 +21,7 @@
 #include "cli/text.h"
 #include "outcore/store.h"
 #include "outcore/store_catalog.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::bench {
 namespace {
@@ -199,7 +200,9 @@ Status check_store(const std::string& uri) {
                              "sparse:DIR"};
   // An empty folder becomes a store when it is opened for writing.
   std::error_code ignored;
-  if (scheme == "sparse" && std::filesystem::is_empty(path_of(uri), ignored)) return {};
+  if (scheme == "sparse" &&  // banned-ok: of folders this one alone is a benchmark's
+      std::filesystem::is_empty(path_of(uri), ignored))
+    return {};
   // Opened for reading, which makes nothing: EINVAL is what is wrong with the text, or is no store
   // of the kind; what is not there yet has another number.
   const Result<std::shared_ptr<Store>> store = open_store(uri);
@@ -215,18 +218,21 @@ std::string path_of(const std::string& uri) {
 }
 
 std::string plain_path(const std::string& uri) {
-  const std::string scheme = scheme_of(uri);
-  return scheme.empty() || scheme == "file" ? path_of(uri) : "";
+  return without_file_scheme(uri) != uri || scheme_of(uri).empty() ? path_of(uri) : "";
 }
 
 bool is_volatile(const std::string& uri) {
-  const std::string scheme = scheme_of(uri);
-  return scheme == "memory" || scheme == "scratch";
+  const StoreKind* const kind = kind_of_scheme(uri);
+  return kind != nullptr && kind->dies_with_process;
+}
+
+bool is_scratch(const std::string& uri) {
+  return is_volatile(uri) && kind_of_scheme(uri)->place == StoreKind::Place::kFolder;
 }
 
 bool is_remote(const std::string& uri) {
-  const std::string scheme = scheme_of(uri);
-  return scheme == "redis" || scheme == "rbd";
+  const StoreKind* const kind = kind_of_scheme(uri);
+  return kind != nullptr && kind->has_authority;
 }
 
 Result<bool> is_there(const std::string& uri) {

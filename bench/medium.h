@@ -45,6 +45,8 @@ std::string plain_path(const std::string& uri);
 std::string path_of(const std::string& uri);
 // True for stores that die with their process: of no use for a benchmark, which forks.
 bool is_volatile(const std::string& uri);
+// Of those, that which lies in a file.
+bool is_scratch(const std::string& uri);
 
 // True for stores on servers (redis:, rbd:): they lie in no folder, and have no note beside them.
 bool is_remote(const std::string& uri);

@@ -301,7 +301,7 @@ Status check_places(const Options& o) {
     // A heap takes any store, and the others none.
     if (store.empty() || o.workload == "alloc") continue;
     // A heap that is built in one process may go with it.
-    const bool may_go = o.workload == "graph-construct" && store.starts_with("scratch:");
+    const bool may_go = o.workload == "graph-construct" && is_scratch(store);
     if (!may_go)
       if (Status s = check_store(store); !s) return s;
     if (!plain_path(store).empty()) continue;

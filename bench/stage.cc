@@ -9,6 +9,7 @@
 #include "bench/medium.h"
 #include "bench/reuse.h"
 #include "cli/text.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::bench {
 namespace {
@@ -17,7 +18,8 @@ namespace {
 // threads.
 uint64_t client_bytes(const std::string& store) {
   if (!is_remote(store)) return 0;
-  return store.starts_with("rbd") ? uint64_t{32} << 20 : uint64_t{16} << 20;
+  const bool is_image = kind_of_scheme(store)->checkpoints == StoreKind::Checkpoints::kBySnapshots;
+  return is_image ? uint64_t{32} << 20 : uint64_t{16} << 20;
 }
 
 }  // namespace

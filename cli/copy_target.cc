@@ -60,12 +60,12 @@ CopyTarget::CopyTarget(std::string uri, bool is_there) : uri_(std::move(uri)), i
   CLI_CHECK(parse_store_uri(uri_).ok());
 }
 
-Status CopyTarget::open_beside(const std::string& path, const StoreUri& uri) {
+Status CopyTarget::open_beside(const std::string& path, const StoreKind& kind) {
   path_ = target_of(path);
   struct stat about {};
   const bool is_named = ::stat(path_.c_str(), &about) == 0;
   if (is_named && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) return {};  // a device
-  if (uri.scheme == "file" || !is_named)
+  if (kind.place == Place::kFile || !is_named)
     if (Status s = check_output(path_, HowWritten::kReplaced, "write " + path_); !s) return s;
   CLI_CHECK(!beside_.has_value());
   beside_.emplace(path_);
@@ -92,7 +92,7 @@ Result<std::shared_ptr<Store>> CopyTarget::open(uint64_t size_bytes) {
                          !kind.value()->dies_with_process &&
                          kind.value()->checkpoints == Checkpoints::kNone;
   if ((kind.value()->place == Place::kFile || is_folder) && !uri->path.empty())
-    if (Status s = open_beside(uri->path, uri.value()); !s) return s.error();
+    if (Status s = open_beside(uri->path, *kind.value()); !s) return s.error();
   if (beside_ && kind.value()->place == Place::kFile)
     if (Status s = make_file(); !s) return s.error();
   OpenOptions options;

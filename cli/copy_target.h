@@ -28,7 +28,7 @@ class CopyTarget {
   Error abandon(Error error);
 
  private:
-  Status open_beside(const std::string& path, const StoreUri& uri);
+  Status open_beside(const std::string& path, const StoreKind& kind);
   Status make_file();
 
   const std::string uri_;

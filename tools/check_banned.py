@@ -55,19 +55,27 @@ EXEMPT = {"tools/check_banned.py", "tests/tools/test_check_banned.py"}
 
 
 class Rule:
-    """Where a pattern is banned and why. Comments count only for rules about words."""
+    """Where a pattern is banned and why. Comments count only for rules about words, what literals
+    say only for those and for rules about literals."""
 
-    def __init__(self, globs, pattern, reason, is_about_words=False):
+    def __init__(self, globs, pattern, reason, is_about_words=False, is_about_literals=False):
         self.globs = globs
         self.pattern = re.compile(pattern)
         self.reason = reason
         self.is_about_words = is_about_words
+        self.is_about_literals = is_about_literals
 
     def covers(self, path):
         globs = self.globs
+        if self.is_about_literals and any(fnmatch.fnmatch(str(path), glob) for glob in TESTS):
+            return False
         if any(fnmatch.fnmatch(str(path), glob) for glob in BESIDE_LIBRARY):
             globs = [glob for glob in globs if glob not in LIBRARY]
         return any(fnmatch.fnmatch(str(path), glob) for glob in globs)
+
+
+# The schemes of stores; who is one to ask is the kind (outcore/store_kind.h).
+SCHEMES = "file|pmem|sparse|scratch|memory|versioned|redis|far|rbd"
 
 
 def call(names):
@@ -112,6 +120,10 @@ RULES = [
          "the fault path takes no lock that the program could hold"),
     Rule(FAULT_PATH, r"(?<!\w)(?:printf|fprintf|puts|fputs|fwrite|std::cerr|syslog)\b",
          "locks a stream: write(2)"),
+    Rule(ALL_CODE, rf'(?:\.starts_with\(|[=!]=)\s*"(?:{SCHEMES}):/{{0,2}}"'
+         rf'|\bscheme\w*(?:\(\w*\))?\s*[=!]=\s*"|constexpr[^=]*= "(?:{SCHEMES}):"',
+         "asks for a scheme: ask the kind (kind_of_scheme) for what it can do",
+         is_about_literals=True),
     Rule(EVERYTHING, r"\b(?:TODO|FIXME|XXX|HACK)\b", "do it, or open an issue", True),
     Rule(EVERYTHING, r"(?<![\w.$}])/(?:work|tmp|root|home)/\w",
          "a path of one machine: TMPDIR, mktemp, or a relative path", True),
@@ -125,9 +137,11 @@ def check_file(path, text):
     is_cpp = path.suffix in sources.CPP_SUFFIXES
     lines = text.split("\n")
     code = sources.strip_cpp(text).split("\n") if is_cpp else lines
+    told = sources.strip_cpp(text, keep_literals=True).split("\n") if is_cpp else lines
     found = []
     for rule in (r for r in RULES if r.covers(path)):
-        for number, line in enumerate(lines if rule.is_about_words else code, 1):
+        seen = lines if rule.is_about_words else told if rule.is_about_literals else code
+        for number, line in enumerate(seen, 1):
             match = rule.pattern.search(line)
             if match and "banned-ok: " not in lines[number - 1]:
                 what = match.group(0).strip().rstrip("(").strip()

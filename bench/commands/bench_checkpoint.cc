@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/command_syntax.h"
 #include "cli/interrupts.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::cli {
 namespace {
@@ -32,7 +33,10 @@ Status check(const Request& request) {
   if (o.threads == 0 || o.threads > 256) return Error{EINVAL, "--threads is 1 to 256"};
   if (!(o.seconds_between >= 0.001 && o.seconds_between <= 3600))
     return Error{EINVAL, "--between is seconds, 0.001 to 3600"};
-  if (!o.store.empty() && !o.store.starts_with("rbd://"))
+  const StoreKind* const kind = o.store.empty() ? nullptr : kind_of_scheme(o.store);
+  const bool is_image =
+      kind != nullptr && kind->checkpoints == StoreKind::Checkpoints::kBySnapshots;
+  if (!o.store.empty() && !is_image)
     return Error{EINVAL,
                  "--store is an image of Ceph's (rbd://POOL/IMAGE): name a folder by --dir"};
   if (!o.store.empty() && o.kills != 0)

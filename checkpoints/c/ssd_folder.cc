@@ -67,8 +67,11 @@ class SsdFolder final : public SsdPool {
 }  // namespace
 
 Result<std::unique_ptr<SsdPool>> ssd_pool(const std::string& text) {
-  if (text.starts_with("rbd:")) return ssd_images(text);
-  const std::string uri = text.starts_with("versioned:") ? text : "versioned:" + text;
+  using Checkpoints = StoreKind::Checkpoints;
+  const StoreKind* const kind = kind_of_scheme(text);
+  const Checkpoints kept = kind == nullptr ? Checkpoints::kNone : kind->checkpoints;
+  if (kept == Checkpoints::kBySnapshots) return ssd_images(text);
+  const std::string uri = kept == Checkpoints::kInPool ? text : "versioned:" + text;
   return std::unique_ptr<SsdPool>(std::make_unique<SsdFolder>(uri));
 }
 

@@ -33,16 +33,15 @@ constexpr uint64_t kFlushBytes = 16 << 20;
 constexpr int kTriesMax = 5;
 constexpr size_t kNameBytesMax = 255;
 
-// The name of the store's copy: its URI without "file:".
+// The name of the store's copy.
 std::string name_for(const Store& store) {
-  std::string name = store.uri();
-  if (name.starts_with("file:")) name = name.substr(5);
+  std::string name = without_file_scheme(store.uri());
   if (name.empty()) name = "region";
   if (name.size() > kNameBytesMax) {
     const std::string end = name.substr(name.size() - (kNameBytesMax - 24));
     name = std::to_string(std::hash<std::string>()(name)) + " " + end;
-  OC_CHECK(!name.empty() && name.size() <= kNameBytesMax);
   }
+  OC_CHECK(!name.empty() && name.size() <= kNameBytesMax);
   return name;
 }
 
@@ -259,8 +258,8 @@ class OfRuntime {
     for (uint64_t copied = 0;;) {
       const auto guard = slice(runtime, one);
       if (!guard.owns_lock()) return {};
-      OC_CHECK(!one.copy.empty());
       Store& store = *one.cache->store.load();
+      OC_CHECK(!one.copy.empty());
       const auto copy = target.copy_for(one.copy, store.size_bytes());
       if (!copy) return copy.status();
       uint64_t written = 0;

@@ -10,6 +10,7 @@
 #include "core/os/kernel_features.h"
 #include "core/os/message_delivery.h"
 #include "core/runtime/option_text.h"
+#include "core/store/registry.h"
 #include "outcore/policy.h"
 
 namespace outcore::runtime {
@@ -192,9 +193,7 @@ std::string refuse_interval(uint64_t ms) {
 }
 
 std::string refuse_pool(const std::string& uri) {
-  constexpr std::string_view kScheme = "versioned:";
-  if (uri == "none" || (uri.starts_with(kScheme) && uri.size() > kScheme.size())) return "";
-  return "checkpoints are kept in versioned:FOLDER";
+  return uri == "none" ? "" : store::why_no_pool(uri);
 }
 
 std::string refuse_report(const std::string& path) {

@@ -128,6 +128,17 @@ StoreKind::Checkpoints checkpoints_of(const Uri& uri) {
   return kind == nullptr ? StoreKind::Checkpoints::kNone : kind->checkpoints;
 }
 
+std::string why_no_pool(const std::string& text) {
+  const StoreKind* const its = kind_of_scheme(text);
+  std::string known;
+  for (const StoreKind* kind : kinds().all()) {
+    if (kind->checkpoints != StoreKind::Checkpoints::kInPool) continue;
+    if (kind == its && text.size() > kind->scheme.size() + 1) return "";
+    known += (known.empty() ? "" : " or ") + kind->syntax.substr(0, kind->syntax.find('?'));
+  }
+  return known.empty() ? "" : "checkpoints are kept in " + known;
+}
+
 bool is_plain_file(const Uri& uri) {
   const StoreKind* const kind = kind_of(uri);
   return kind != nullptr && kind->place == StoreKind::Place::kFile && !kind->is_persistent_memory &&
@@ -151,9 +162,19 @@ std::string lockable_path(const Uri& uri) {
 
 namespace outcore {
 
-Status register_store_kind(StoreKind kind) { return store::kinds().add(std::move(kind)); }
+Status register_store_kind(StoreKind kind) {
+  if (kind.checkpoints == StoreKind::Checkpoints::kInPool)
+    return Error{EINVAL, "register the store kind '" + kind.scheme +
+                             "': pools are folders that Outcore writes: give it kBySnapshots, and "
+                             "its stores Store::snapshots()"};
+  return store::kinds().add(std::move(kind));
+}
 
 std::vector<const StoreKind*> store_kinds() { return store::kinds().all(); }
+
+const StoreKind* kind_of_scheme(const std::string& text) {
+  return store::kinds().find(store::scheme_of(text));
+}
 
 Result<const StoreKind*> find_store_kind(const StoreUri& uri) {
   const StoreKind* const kind = store::kind_of(uri);

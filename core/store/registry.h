@@ -19,6 +19,9 @@ void add_kind(StoreKind kind);
 bool dies_with_process(const std::string& uri);
 // How checkpoints of the URI's stores are kept; kNone if the kind is unknown.
 StoreKind::Checkpoints checkpoints_of(const Uri& uri);
+// Why checkpoints cannot be kept in what the text names; empty: they can, or no kind has pools, and
+// what would make checkpoints says so.
+std::string why_no_pool(const std::string& text);
 // A file without parameters, of the kind that text without a scheme names.
 bool is_plain_file(const Uri& uri);
 bool is_persistent_memory(const Uri& uri);

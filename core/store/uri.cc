@@ -12,6 +12,9 @@
 namespace outcore::store {
 namespace {
 
+// Of text without a scheme.
+constexpr std::string_view kFileScheme = "file";
+
 // The length of a scheme at the start of the text, without its colon; 0 if there is none.
 size_t scheme_length(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
@@ -39,7 +42,8 @@ Status parse_parameters(std::string_view text, Uri& uri) {
       return refuse(
           uri.text,
           "'" + std::string(one) + "' after '?' is not a parameter: write key=value" +
-              (uri.scheme == "file" ? ", or leave out 'file:' if '?' is part of the name" : ""));
+              (uri.scheme == kFileScheme ? ", or leave out 'file:' if '?' is part of the name"
+                                         : ""));
     std::string key;
     std::string value;
     if (!decode_percents(one.substr(0, equals), key) ||
@@ -116,6 +120,14 @@ std::string one_of(const std::vector<std::string_view>& words) {
   return text;
 }
 
+std::string scheme_of(const std::string& text) {
+  const size_t length = scheme_length(text);
+  if (length == 0) return std::string(kFileScheme);
+  std::string scheme = text.substr(0, length);
+  for (char& c : scheme) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return scheme;
+}
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& words) {
   const std::string near = base::nearest(word, words.data(), words.size());
   return near.empty() ? "" : " (did you mean '" + near + "'?)";
@@ -164,14 +176,12 @@ Result<StoreUri> parse_store_uri(const std::string& text) {
   if (text.empty()) return store::refuse(text, "empty: write a path, or scheme:path");
   StoreUri uri;
   uri.text = without_password(text);
+  uri.scheme = store::scheme_of(text);
   const size_t length = store::scheme_length(text);
   if (length == 0) {
-    uri.scheme = "file";
     uri.path = text;
     return uri;
   }
-  for (size_t i = 0; i < length; ++i)
-    uri.scheme += static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
   uri.path = text.substr(length + 1);
   const size_t question = uri.path.rfind('?');
   if (question != std::string::npos) {
@@ -185,6 +195,11 @@ Result<StoreUri> parse_store_uri(const std::string& text) {
     uri.path.erase(0, uri.authority.size());
   }
   return uri;
+}
+
+std::string without_file_scheme(const std::string& uri) {
+  const size_t length = store::kFileScheme.size();
+  return uri.starts_with(store::kFileScheme) && uri[length] == ':' ? uri.substr(length + 1) : uri;
 }
 
 std::string without_password(const std::string& text) {

@@ -20,6 +20,8 @@ inline Error refuse(const std::string& text, const std::string& why, int code = 
 inline Error refuse(const Uri& uri, const std::string& why, int code = EINVAL) {
   return refuse(uri.text, why, code);
 }
+// The scheme of the text, in lower case; that of files if it has none.
+std::string scheme_of(const std::string& text);
 inline Result<Uri> parse_uri(const std::string& text) { return parse_store_uri(text); }
 // Appends the text with percent escapes decoded. False if a '%' has no two hex digits.
 bool decode_percents(std::string_view text, std::string& into);

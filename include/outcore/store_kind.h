@@ -57,7 +57,7 @@ struct StoreKind {
   // How checkpoints of its stores are kept.
   enum class Checkpoints : uint8_t {
     kNone,
-    kInPool,      // several objects of one pool, which is a folder
+    kInPool,      // several objects of one pool, a folder of Outcore's format: its kinds alone
     kBySnapshots  // Store::snapshots()
   };
 
@@ -95,7 +95,7 @@ struct StoreKind {
 
 // Registers a kind: URIs with its scheme belong to it until the process ends. Any thread; call it
 // before the first use of such a URI. Errors: EINVAL (a scheme of less than two characters, no
-// `open`), EEXIST.
+// `open`, checkpoints that are kInPool: a kind of one's own has snapshots), EEXIST.
 Status register_store_kind(StoreKind kind);
 
 // All kinds, in the order of registration. The pointers stay valid until the process ends.
@@ -105,5 +105,12 @@ std::vector<const StoreKind*> store_kinds();
 // EINVAL (unknown scheme, unexpected host, unknown parameter; the message names the nearest valid
 // one; a value that cannot be).
 Result<const StoreKind*> find_store_kind(const StoreUri& uri);
+
+// The kind that the scheme of the text names, whatever else is wrong with the text; of text without
+// a scheme that of files. nullptr: the scheme is unknown. Any thread.
+const StoreKind* kind_of_scheme(const std::string& text);
+
+// A URI as people write it: "file:PATH" as PATH, any other as it is.
+std::string without_file_scheme(const std::string& uri);
 
 }  // namespace outcore

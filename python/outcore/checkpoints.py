@@ -52,10 +52,11 @@ def pool_url(where: Any) -> str:
     ('versioned:/scratch/run', 'versioned:/scratch/run')
     """
     text = os.fsdecode(os.fspath(where))
-    if text.startswith("rbd://"):  # its checkpoints are snapshots
+    kept = _core.checkpoints_of(os.fsencode(where))
+    if kept == "snapshots":
         return text
-    if text.startswith("versioned:"):
-        text = text[len("versioned:"):].partition("?")[0]
+    if kept == "pool":
+        text = text.partition(":")[2].partition("?")[0]
     return "versioned:" + os.path.abspath(text)
 
 
@@ -90,7 +91,7 @@ def checkpoint(name: str, parts: Mapping[str, Any] | Iterable[Array[Any]] | Arra
     named = parts.items() if isinstance(parts, Mapping) else \
         [("", part) for part in ([parts] if isinstance(parts, Array) else list(parts))]
     homes = {id(part): pool_url(part.url) for _, part in named
-             if isinstance(part, Array) and part.url.startswith("versioned:")}
+             if isinstance(part, Array) and _core.checkpoints_of(os.fsencode(part.url)) == "pool"}
     home = url or next(iter(homes.values()), None)
     all_parts: list[tuple[str, Any]] = []
     for key, part in named:

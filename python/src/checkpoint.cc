@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "outcore/store_kind.h"
 #include "python/src/bytes.h"
 #include "python/src/checkpoint_module.h"
 #include "python/src/errors.h"
@@ -140,6 +141,13 @@ void add_checkpoints(nb::module_& m) {
         nb::arg("quiesce").none(), nb::arg("resume").none());
   m.def("restart", [](const std::string& pool, const std::string& name) {
     return without_gil(pool, [&] { return restart(pool, name); }).value();
+  });
+  // "pool", "snapshots" or "": what keeps the checkpoints of this URL's stores.
+  m.def("checkpoints_of", [](const nb::bytes& url) {
+    using Checkpoints = StoreKind::Checkpoints;
+    const StoreKind* const kind = kind_of_scheme(std::string(url.c_str(), url.size()));
+    const Checkpoints kept = kind == nullptr ? Checkpoints::kNone : kind->checkpoints;
+    return kept == Checkpoints::kInPool ? "pool" : kept == Checkpoints::kNone ? "" : "snapshots";
   });
   m.def("list_checkpoints", [](const std::string& pool) {
     nb::list all;

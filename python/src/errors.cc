@@ -2,15 +2,18 @@
 
 #include <cerrno>
 
+#include "outcore/store_kind.h"
+
 namespace outcore::python {
 
 namespace nb = nanobind;
 
 std::string file_name_of(const std::string& uri) {
-  const size_t colon = uri.find(':');
-  const std::string scheme = colon == std::string::npos ? "" : uri.substr(0, colon);
-  if (scheme != "file" && scheme != "sparse") return uri;
-  std::string path = uri.substr(colon + 1);
+  const StoreKind* const kind = kind_of_scheme(uri);
+  const bool is_of_path = kind != nullptr && kind->place != StoreKind::Place::kElsewhere &&
+                          kind->checkpoints == StoreKind::Checkpoints::kNone;
+  if (!is_of_path || kind->dies_with_process || !uri.starts_with(kind->scheme + ":")) return uri;
+  std::string path = uri.substr(kind->scheme.size() + 1);
   if (const size_t question = path.rfind('?'); question != std::string::npos) path.resize(question);
   if (path.starts_with("///")) path.erase(0, 2);
   return path;

@@ -12,6 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "cli/assert.h"
+#include "outcore/store_kind.h"
+
 namespace outcore::python {
 
 namespace nb = nanobind;
@@ -121,6 +124,7 @@ class Bringer {
 
   void call_others() {
     constexpr size_t kPagesEach = 8;  // fewer are not worth a thread
+    CLI_CHECK(more_.empty());
     const size_t left = offsets_.size() - std::min(offsets_.size(), next_.load());
     const size_t count = std::min<size_t>(threads_, left / kPagesEach);
     const sigset_t before = block_signals();  // inherited by the threads
@@ -171,6 +175,7 @@ nb::list RegionHandle::residency(size_t cells) const {
         const size_t at = first + (end - first) * w / windows;
         const size_t n = std::min(each, end - at);
         if (::mincore(region_.data() + at * kSystemPage, n * kSystemPage, is_there) != 0) continue;
+        CLI_CHECK(n <= kSampledPagesMax && at + n <= pages);
         seen += n;
         resident += static_cast<size_t>(
             std::count_if(is_there, is_there + n, [](unsigned char c) { return (c & 1) != 0; }));
@@ -207,6 +212,7 @@ void RegionHandle::unmap(bool force) {
 
 void RegionHandle::close_when_unused() {
   if (!is_open() || is_inherited()) return;
+  CLI_CHECK(!is_dropped_ && !is_closing_);
   is_dropped_ = true;
   if (exports_ == 0 && calls_ == 0) end_unused();
 }
@@ -239,7 +245,8 @@ void RegionHandle::end_at_exit() {
 void RegionHandle::tell_loss(const Status& status) {
   if (status || is_loss_told_) return;
   is_loss_told_ = true;
-  if (uri_.starts_with("scratch:")) return;  // ends with its array anyway
+  const StoreKind* const kind = kind_of_scheme(uri_);
+  if (kind != nullptr && kind->dies_with_process) return;  // ends with its array anyway
   const std::string text = status.message();
   // The region goes now, so whatever is said of bytes that stay in it is over.
   const std::string why = text.substr(0, text.find("; the bytes stay in memory"));

@@ -2,12 +2,12 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <string_view>
 
 #include "cli/command.h"
 #include "far/commands/far_servers.h"
 #include "far/commands/hosts_keeper.h"
 #include "outcore/store.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::cli {
 namespace {
@@ -69,7 +69,9 @@ Status start_run_hosts(const RunHosts& hosts) {
 
 Status check_far_store(const RunHosts& hosts) {
   const char* const uri = std::getenv("OUTCORE_STORE");
-  if (hosts.file || uri == nullptr || !std::string_view(uri).starts_with("far:")) return {};
+  if (hosts.file || uri == nullptr) return {};
+  const StoreKind* const kind = kind_of_scheme(uri);
+  if (kind == nullptr || !kind->dies_with_process || !kind->has_authority) return {};
   const auto store = open_store(uri, {.is_writable = true, .may_create = true});
   return store ? Status{} : Error{store.code(), store.message()};
 }

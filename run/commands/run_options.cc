@@ -61,11 +61,12 @@ constexpr RuntimeOption kRuntimeOptions[] = {
 std::string value_of(const RuntimeOption& option, const std::string& given) {
   const std::string name = option.name;
   const bool is_word = given.empty() || given == "none" || given == "text";
-  static const std::string pool = "versioned:";
   if (name == "checkpoint_pool" && given != "none") {
     const std::string uri = pool_uri(given);
-    const bool has_folder = uri.starts_with(pool) && uri.size() > pool.size();
-    return has_folder ? pool + absolute(uri.substr(pool.size())) : uri;
+    const StoreKind* const kind = kind_of_scheme(uri);
+    if (kind == nullptr || kind->checkpoints != StoreKind::Checkpoints::kInPool) return uri;
+    const std::string folder = uri.substr(kind->scheme.size() + 1);
+    return folder.empty() ? uri : kind->scheme + ":" + absolute(folder);
   }
   const bool is_path = name == "scratch_dir" ||
                        ((name == "learn" || name == "report") && given != "none") ||
@@ -108,21 +109,23 @@ Status set_sizes(const RunOptions& options) {
   return {};
 }
 
-// scratch:[DIR][?parameters], or far://, which says itself what it needs.
+// scratch:[DIR][?parameters], or space on other machines, which says itself what it needs.
 Status set_store(const RunOptions& options) {
   const GivenOption store = GivenOption::find(options.store, "--store", "OUTCORE_STORE");
   if (!store.text) return {};
-  static const std::string scheme = "scratch:";
-  if (store.text->starts_with("far://")) {
+  const StoreKind* const kind = kind_of_scheme(*store.text);
+  const bool is_unnamed = kind != nullptr && kind->dies_with_process;
+  if (is_unnamed && kind->has_authority) {
     set("OUTCORE_STORE", *store.text);
     return {};
   }
-  if (!store.text->starts_with(scheme))
+  if (!is_unnamed || kind->place != StoreKind::Place::kFolder)
     return store.wrong(
         "memory of --alloc rests in scratch space, or in far memory: say scratch:DIR, or far://…");
   const auto uri = parse_store_uri(*store.text);
   if (!uri) return uri.error();
-  if (const auto kind = find_store_kind(uri.value()); !kind) return kind.error();
+  if (const auto registered = find_store_kind(uri.value()); !registered) return registered.error();
+  const std::string scheme = kind->scheme + ":";
   const size_t end = std::min(store.text->rfind('?'), store.text->size());
   const std::string folder = store.text->substr(scheme.size(), end - scheme.size());
   if (folder.empty() || folder.starts_with("//")) return {};

@@ -2,6 +2,8 @@
 
 #include <initializer_list>
 
+#include "outcore/store_kind.h"
+
 namespace outcore::cli {
 namespace {
 
@@ -301,10 +303,7 @@ std::string short_command(const ProcessView& process) {
   return all.substr(name);
 }
 
-std::string name_of(const StoreView& store) {
-  static constexpr std::string_view kFile = "file:";
-  return store.now.uri.starts_with(kFile) ? store.now.uri.substr(kFile.size()) : store.now.uri;
-}
+std::string name_of(const StoreView& store) { return without_file_scheme(store.now.uri); }
 
 std::optional<double> amplification_of(const StoreView& store) {
   Amplification amplification;

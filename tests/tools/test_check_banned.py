@@ -51,6 +51,17 @@ class CheckBanned(unittest.TestCase):
         self.assert_passes("core/paging/engine.cc", *lines)
         self.assert_passes(fault, "new (place) Page;", "A(const A&) = delete;", "std::span<int> s;")
 
+    def test_what_a_store_can_do_is_asked_of_its_kind(self):
+        lines = ('if (uri.starts_with("far:")) f();', 'return uri.scheme == "file";',
+                 'if (scheme_of(uri) != "sparse") f();', 'if (text == "rbd://") f();',
+                 'constexpr std::string_view kPool = "versioned:";')
+        for path in ("core/runtime/a.cc", "run/commands/a.cc", "cli/a.cc", "python/src/a.cc"):
+            self.assert_refused(path, *lines)
+        self.assert_passes("far/tests/redis/a.cc", *lines)
+        self.assert_passes("cli/a.cc", 'return "versioned:" + folder;', 'f("say file:PATH");',
+                           'if (line.starts_with("lock:")) f();',
+                           '// if (uri.starts_with("far:")) f();')
+
     def test_words_are_refused_in_comments_and_documents_too(self):
         self.assert_refused("docs/a.md", "see /work/x", "see /tmp/x", "as issue 2 asks")
         self.assert_refused("core/os/a.cc", "// TODO: later")

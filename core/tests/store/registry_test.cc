@@ -116,6 +116,23 @@ TEST(StoreKinds, WhatCannotBeAKindIsRefused) {
   StoreKind kind = kind_of_memory("mine.no");
   kind.open = nullptr;
   EXPECT_THAT(register_store_kind(kind).message(), HasSubstr("no function that opens a store"));
+  // Its folder would be opened as one that Outcore has written.
+  StoreKind pool = kind_of_memory("pools");
+  pool.checkpoints = StoreKind::Checkpoints::kInPool;
+  EXPECT_EQ(register_store_kind(pool).code(), EINVAL);
+  EXPECT_EQ(kind_of_scheme("pools:x"), nullptr);
+}
+
+TEST(Registry, ASchemeNamesItsKindWhateverElseIsWrong) {
+  for (const char* text : {"/a/b", "b", "file:b?x", "FILE:", "a/b:c"}) {
+    ASSERT_NE(kind_of_scheme(text), nullptr) << text;
+    EXPECT_EQ(kind_of_scheme(text)->scheme, "file") << text;
+  }
+  EXPECT_EQ(kind_of_scheme("Sparse:x?segment")->scheme, "sparse");
+  EXPECT_EQ(kind_of_scheme("nonsense:x"), nullptr);
+  EXPECT_EQ(without_file_scheme("file:/a"), "/a");
+  for (const char* text : {"filename", "file", "", "sparse:a", "/file:a"})
+    EXPECT_EQ(without_file_scheme(text), text);
 }
 
 TEST(OpenStore, AnUnknownParameterNamesTheNearest) {
