@@ -47,15 +47,10 @@ Json json_of(const FetchMetrics& fetches) {
 
 Json json_of(const RegionMetrics& region) {
   Json json;
-  json["uri"] = region.uri;
+#define OUTCORE_KEY(name) json[#name] = region.name;
+  OUTCORE_REGION_FACTS(OUTCORE_KEY)
+#undef OUTCORE_KEY
   json["address"] = region.address;
-  json["size_bytes"] = region.size_bytes;
-  json["page_bytes"] = region.page_bytes;
-  json["resident_bytes"] = region.resident_bytes;
-  json["access"] = region.access;
-  json["delivery"] = region.delivery;
-  json["frames"] = region.frames;
-  json["is_degraded"] = region.is_degraded;
   json["is_unreplicated"] = region.is_unreplicated;
   json["counters"] = json_of(region.counters);
   json["fetches"] = json_of(region.fetches);

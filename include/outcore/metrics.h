@@ -105,6 +105,17 @@ struct FetchMetrics {
   std::string to_text(uint64_t page_bytes) const;
 };
 
+// X(name): what is told of a region in JSON and in Python beside its counters.
+#define OUTCORE_REGION_FACTS(X) \
+  X(uri)                        \
+  X(size_bytes)                 \
+  X(page_bytes)                 \
+  X(resident_bytes)             \
+  X(access)                     \
+  X(delivery)                   \
+  X(frames)                     \
+  X(is_degraded)
+
 struct RegionMetrics {
   std::string uri;
   uint64_t address = 0, size_bytes = 0, page_bytes = 0, resident_bytes = 0;

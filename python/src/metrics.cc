@@ -18,6 +18,11 @@ void add_to(nb::dict& dict, const Counters& counters) {
 #undef OUTCORE_KEY
 }
 
+// Names of files may be any bytes.
+nb::object value_of(const std::string& text) { return text_of(text); }
+nb::object value_of(uint64_t number) { return nb::int_(number); }
+nb::object value_of(bool is_so) { return nb::bool_(is_so); }
+
 }  // namespace
 
 nb::str text_of(const std::string& text) {
@@ -28,14 +33,9 @@ nb::str text_of(const std::string& text) {
 
 nb::dict dict_of(const RegionMetrics& metrics) {
   nb::dict dict;
-  dict["uri"] = text_of(metrics.uri);
-  dict["size_bytes"] = metrics.size_bytes;
-  dict["page_bytes"] = metrics.page_bytes;
-  dict["resident_bytes"] = metrics.resident_bytes;
-  dict["access"] = metrics.access;
-  dict["delivery"] = metrics.delivery;
-  dict["frames"] = metrics.frames;
-  dict["is_degraded"] = metrics.is_degraded;
+#define OUTCORE_KEY(name) dict[#name] = value_of(metrics.name);
+  OUTCORE_REGION_FACTS(OUTCORE_KEY)
+#undef OUTCORE_KEY
   dict["fetches"] = metrics.fetches.to_text(metrics.page_bytes);
   add_to(dict, metrics.counters);
   return dict;

@@ -70,20 +70,16 @@ Json json_of(const LeftFile& file) {
 Json json_of(const StoreView& store) {
   Amplification amplification;
   amplification.add(store.now);
-  return {{"uri", store.now.uri},
-          {"size_bytes", store.now.size_bytes},
-          {"page_bytes", store.now.page_bytes},
-          {"resident_bytes", store.now.resident_bytes},
-          {"dirty_bytes", json_of(store.dirty_bytes)},
-          {"access", store.now.access},
-          {"delivery", store.now.delivery},
-          {"frames", store.now.frames},
-          {"is_degraded", store.now.is_degraded},
-          {"fetches", store.now.fetches.to_text(store.now.page_bytes)},
-          {"amplification", json_of(amplification)},
-          {"counters", json_of(store.now.counters)},
-          {"fault_latency", json_of(store.now.fault_latency)},
-          {"interval", json_of(store.change)}};
+  Json json = {{"dirty_bytes", json_of(store.dirty_bytes)},
+               {"fetches", store.now.fetches.to_text(store.now.page_bytes)},
+               {"amplification", json_of(amplification)},
+               {"counters", json_of(store.now.counters)},
+               {"fault_latency", json_of(store.now.fault_latency)},
+               {"interval", json_of(store.change)}};
+#define OUTCORE_KEY(name) json[#name] = store.now.name;
+  OUTCORE_REGION_FACTS(OUTCORE_KEY)
+#undef OUTCORE_KEY
+  return json;
 }
 
 Json json_of(const ProcessView& process) {
