@@ -25,6 +25,19 @@ Status each_tile(const Entry& entry, const Dims& shape, const Dims& tiles, const
   return s;
 }
 
+// The compressed tiles of an entry, for one call. `may_change`: of a box others may write while
+// this process reads or writes it. `impl`: Arrays::Impl.
+template <typename Impl, typename Act>
+Status with_packed(const Impl& impl, const Entry& entry, bool may_change, const Act& act) {
+  OC_ASSERT(!entry.compress.empty());
+  const auto packer = impl.packer_of(entry);
+  if (!packer) return packer.status();
+  return act(arrays::PackedTiles(*impl.storage, entry, arrays::in_rows(entry, entry.dims),
+                                 arrays::in_rows(entry, entry.tiles), *packer.value(),
+                                 may_change ? &impl.tile_mutexes : nullptr,
+                                 may_change && impl.together.size > 1));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const packing::Packer>> Arrays::Impl::packer_of(const Entry& entry) const {
@@ -49,15 +62,12 @@ Status Arrays::Impl::check_packer(const std::string& attempted, const Entry& ent
 Status Arrays::Impl::write_tiles(const Entry& entry, const std::byte* from, const Dims& at,
                                  const Dims& box) const {
   OC_CHECK(entry.tiles.size() == entry.dims.size());
+  if (!entry.compress.empty())
+    return with_packed(*this, entry, true, [&](const arrays::PackedTiles& packed) {
+      return packed.write(from, at, box);
+    });
   const Dims shape = arrays::in_rows(entry, entry.dims),
              tiles = arrays::in_rows(entry, entry.tiles);
-  if (!entry.compress.empty()) {
-    const auto packer = packer_of(entry);
-    if (!packer) return packer.status();
-    return arrays::PackedTiles(*storage, entry, shape, tiles, *packer.value(), &tile_mutexes,
-                               together.size > 1)
-        .write(from, at, box);
-  }
   return each_tile(entry, shape, tiles, at, box, [&](uint64_t offset, const Runs& runs) {
     return storage->write_runs(offset, runs, from);
   });
@@ -66,17 +76,12 @@ Status Arrays::Impl::write_tiles(const Entry& entry, const std::byte* from, cons
 Status Arrays::Impl::read_tiles(const Entry& entry, std::byte* into, const Dims& at,
                                 const Dims& box) const {
   OC_CHECK(entry.tiles.size() == entry.dims.size());
+  if (!entry.compress.empty())  // of a session this process or others may change it
+    return with_packed(*this, entry, entry.session != 0, [&](const arrays::PackedTiles& packed) {
+      return packed.read(into, at, box);
+    });
   const Dims shape = arrays::in_rows(entry, entry.dims),
              tiles = arrays::in_rows(entry, entry.tiles);
-  if (!entry.compress.empty()) {
-    const auto packer = packer_of(entry);
-    if (!packer) return packer.status();
-    const bool may_change = entry.session != 0;  // by this process or by others of its session
-    return arrays::PackedTiles(*storage, entry, shape, tiles, *packer.value(),
-                               may_change ? &tile_mutexes : nullptr,
-                               may_change && together.size > 1)
-        .read(into, at, box);
-  }
   return each_tile(entry, shape, tiles, at, box, [&](uint64_t offset, const Runs& runs) {
     return storage->read_runs(offset, runs, into);
   });

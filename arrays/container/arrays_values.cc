@@ -140,6 +140,17 @@ Result<Entry> make_entry(const std::string& attempted, const std::string& name,
   return entry;
 }
 
+// The entry of an array that is to be written, for which there is a packer. `impl`: Arrays::Impl.
+template <typename Impl>
+Result<Entry> begin_new(const Impl& impl, const std::string& attempted, const std::string& name,
+                        const ArrayType& type, const Dims& dims, const ArrayOptions& options) {
+  if (Status s = impl.check_writable(attempted); !s) return s.error();
+  auto made = make_entry(attempted, name, type, dims, options);
+  if (!made) return made.error();
+  if (Status s = impl.check_packer(attempted, made.value()); !s) return s.error();
+  return made;
+}
+
 bool is_alike(const Entry& a, const Entry& b) {
   return a.type == b.type && a.dims == b.dims && a.order == b.order && a.tiles == b.tiles &&
          a.compress == b.compress;
@@ -151,11 +162,9 @@ Status Arrays::alloc(const std::string& name, const ArrayType& type, const Dims&
                      const ArrayOptions& options) {
   const os::CancelBlock uncancelled;
   const std::string attempted = "make room for '" + name + "'";
-  if (Status s = impl_->check_writable(attempted); !s) return s;
-  auto made = make_entry(attempted, name, type, dims, options);
+  auto made = begin_new(*impl_, attempted, name, type, dims, options);
   if (!made) return made.status();
   Entry& entry = made.value();
-  if (Status s = impl_->check_packer(attempted, entry); !s) return s;
   const Impl::CatalogLock lock(*impl_);
   if (!lock.status().ok()) return impl_->noted(lock.status());
   const Entry* const there = impl_->catalog->find(name, impl_->session);
@@ -189,11 +198,9 @@ Status Arrays::store_whole(const std::string& name, const ArrayType& type, const
                            const void* data, const ArrayOptions& options) {
   const os::CancelBlock uncancelled;
   const std::string attempted = "store '" + name + "'";
-  if (Status s = impl_->check_writable(attempted); !s) return s;
-  auto made = make_entry(attempted, name, type, dims, options);
+  auto made = begin_new(*impl_, attempted, name, type, dims, options);
   if (!made) return made.status();
   Entry& entry = made.value();
-  if (Status s = impl_->check_packer(attempted, entry); !s) return s;
   const uint64_t bytes = arrays::bytes_of(entry);
   const std::unique_lock<std::shared_mutex> alone(impl_->traffic);
   if (Status s = impl_->check_writable(attempted); !s) return s;
