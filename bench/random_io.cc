@@ -13,8 +13,7 @@
 #include "bench/check.h"
 #include "bench/clock.h"
 #include "bench/direct.h"
-#include "bench/word_data.h"
-#include "bench/workload.h"
+#include "bench/word_workload.h"
 #include "bench/zipf.h"
 #include "cli/text.h"
 
@@ -55,33 +54,21 @@ class Touches {
   bool is_once_;
 };
 
-class RandomIo : public Workload {
+class RandomIo : public WordWorkload {
  public:
-  explicit RandomIo(const Options& options) : options_(options), words_(options) {}
+  explicit RandomIo(const Options& options) : WordWorkload(options) {}
 
-  uint64_t data_bytes() const override { return options_.size_bytes; }
   uint64_t mapped_bytes() const override {
     return (options_.is_overlapping ? options_.processes : 1) * options_.size_bytes;
   }
-  const std::string& uri() const override { return words_.file().uri(); }
-  void forget() override { words_.file().forget(); }
-  bool takes(const std::string& memory) const override {
-    return Workload::takes(memory) || memory == "direct";
-  }
-
-  Status prepare() override {
-    if (is_ready_) return {};
-    if (Status s = words_.make(); !s) return s;
-    if (options_.write_percent != 0) words_.file().mark_changed();
-    is_ready_ = true;
-    increments_ = 0;
-    return {};
-  }
-
   Status run(Stage& stage) override;
   Status check(const RunResult& result) override;
 
  private:
+  void on_made() override {
+    if (options_.write_percent != 0) words_.file().mark_changed();
+    increments_ = 0;
+  }
   uint64_t touches_of_all() const {
     uint64_t touches = options_.touches == 0 ? 200'000 : options_.touches;
     if (options_.distribution == "once")
@@ -94,9 +81,6 @@ class RandomIo : public Workload {
   Result<uint64_t> touch_direct(uint64_t first_unit, uint64_t count, Touches touches, Stage& stage,
                                 Histogram& latency, std::atomic<uint64_t>& writes);
 
-  Options options_;
-  WordData words_;
-  bool is_ready_ = false;
   uint64_t increments_ = 0;  // of all cells since the file was made
   std::mutex stripes_[256];  // direct: a unit is read, changed and written by one thread at a time
 };

@@ -8,8 +8,7 @@
 
 #include "bench/check.h"
 #include "bench/direct.h"
-#include "bench/word_data.h"
-#include "bench/workload.h"
+#include "bench/word_workload.h"
 #include "cli/text.h"
 
 namespace outcore::bench {
@@ -21,30 +20,11 @@ uint64_t sum_of(const uint64_t* words, uint64_t count) {
   return sum;
 }
 
-class Scan : public Workload {
+class Scan : public WordWorkload {
  public:
   explicit Scan(const Options& options)
-      : options_(options),
-        words_(options),
+      : WordWorkload(options),
         units_((options.size_bytes / kUnitBytes + options.stride - 1) / options.stride) {}
-
-  uint64_t data_bytes() const override { return options_.size_bytes; }
-  const std::string& uri() const override { return words_.file().uri(); }
-  void forget() override { words_.file().forget(); }
-  bool takes(const std::string& memory) const override {
-    return Workload::takes(memory) || memory == "direct";
-  }
-
-  Status prepare() override {
-    if (is_ready_) return {};
-    if (Status s = words_.make(); !s) return s;
-    for (uint64_t i = 0; i < units_; ++i)
-      for (uint64_t w = 0; w < kUnitWords; ++w)
-        expected_ += word_at(options_.seed, unit_at(i) * kUnitWords + w);
-    expected_ *= options_.passes;
-    is_ready_ = true;
-    return {};
-  }
 
   Status run(Stage& stage) override;
 
@@ -54,15 +34,19 @@ class Scan : public Workload {
   }
 
  private:
+  void on_made() override {
+    expected_ = 0;
+    for (uint64_t i = 0; i < units_; ++i)
+      for (uint64_t w = 0; w < kUnitWords; ++w)
+        expected_ += word_at(options_.seed, unit_at(i) * kUnitWords + w);
+    expected_ *= options_.passes;
+  }
   // The i-th unit of a forward pass.
   uint64_t unit_at(uint64_t i) const { return i * options_.stride; }
   uint64_t scan_mapped(const std::byte* bytes, uint64_t first, uint64_t last, Stage& stage) const;
   Result<uint64_t> scan_direct(uint64_t first, uint64_t last, Stage& stage) const;
 
-  Options options_;
-  WordData words_;
   uint64_t units_;  // that a pass touches
-  bool is_ready_ = false;
   uint64_t expected_ = 0;
 };
 
