@@ -52,7 +52,6 @@ class BlockSums {
   void add(uint64_t at, const std::byte* bytes, uint64_t size_bytes);
   void add(const BlockSums& other);  // REQUIRES: its blocks are among these
 
-  uint64_t first_block() const { return first_; }
   std::span<BlockSum> blocks() { return blocks_; }
   std::span<const BlockSum> blocks() const { return blocks_; }
 

@@ -187,7 +187,6 @@ class Engine {
     return budget_control_.approach(bytes, ns_max);
   }
   uint64_t budget_bytes() const { return budget_control_.total_bytes(); }
-  uint64_t buffer_bounce_bytes() const { return shared_.bounce().shape().total_bytes(); }
   uint64_t least_budget_bytes() const { return budget_control_.least_bytes(); }
   // How much of the budget is in use: by pages, buffers, and stores to which memory is lent.
   uint64_t used_bytes() const;

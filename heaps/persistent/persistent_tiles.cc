@@ -211,14 +211,10 @@ uint64_t Tiles::end() const {
   return last && last->first + last->count == count_ ? last->first : count_;
 }
 
-uint64_t Tiles::in_use_count() const {
-  const std::lock_guard<std::mutex> guard(lock_);
-  return count_ - free_.total() - trimming_count_ - lost_count_;
-}
-
 bool Tiles::is_valid() const {
   const std::lock_guard<std::mutex> guard(lock_);
   if (!free_.is_valid() || !backed_.is_valid()) return false;
+  if (free_.total() + trimming_count_ + lost_count_ > count_) return false;
   for (const auto& [first, count] : free_.all())
     for (uint64_t tile = first; tile < first + count; ++tile)
       if (!owner(tile).is_free()) return false;

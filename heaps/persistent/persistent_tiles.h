@@ -83,9 +83,8 @@ class Tiles {
   Status trim();
   bool should_trim() const { return should_trim_.load(std::memory_order_relaxed); }
 
-  uint64_t tile_count() const;    // of the mapping
-  uint64_t end() const;           // after the last tile in use
-  uint64_t in_use_count() const;  // those of the metadata included
+  uint64_t tile_count() const;  // of the mapping
+  uint64_t end() const;         // after the last tile in use
   std::byte* base() const { return base_; }
   uint64_t capacity() const { return owners_.count(); }  // with what metadata may take alone
   bool is_valid() const;

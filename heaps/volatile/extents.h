@@ -53,7 +53,6 @@ class Extents {
   static Span* span_of(uint64_t found) { return reinterpret_cast<Span*>(found & kAddressMask); }
   static uint8_t mark_of(uint64_t found) { return static_cast<uint8_t>(found >> kMarkShift); }
 
-  uint64_t unit_count() const { return unit_count_; }
   std::byte* address_of(const Span& span) const { return memory_.base() + span.first * kUnitBytes; }
   struct Sizes {
     uint64_t reserved_bytes, kept_bytes, end_bytes;
