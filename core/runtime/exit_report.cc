@@ -17,6 +17,7 @@
 #include "core/base/assert.h"
 #include "core/base/earlier_output.h"
 #include "core/base/error.h"
+#include "core/os/file_lock.h"
 #include "core/os/wait.h"
 #include "core/runtime/learnt_starts.h"
 #include "core/runtime/run_recording.h"
@@ -63,11 +64,10 @@ bool is_wanted(const Runtime::Impl& impl) {
 bool lock_briefly(int file) {
   constexpr uint64_t kNsMax = 1'000'000'000;
   const uint64_t start_ns = os::now_ns();
-  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-    if ((errno != EWOULDBLOCK && errno != EINTR) || os::now_ns() - start_ns >= kNsMax) return false;
+  int error = 0;
+  while ((error = os::lock_file(file, true)) == -EAGAIN && os::now_ns() - start_ns < kNsMax)
     os::yield();
-  }
-  return true;
+  return error == 0;
 }
 
 // Empties a file that has only what an earlier run left, as something will be written now. So
