@@ -68,6 +68,10 @@ struct MemberRecord {
   os::Word<uint32_t> is_joined;
   os::Word<uint32_t> is_holding;  // maps nothing, keeps the buffer alive for others (HeldBuffer)
   os::Word<uint32_t> is_leaving;  // stores no more for killed members: others must (Heirs)
+  // Of a program under `outcore run` that shares what it writes (Opener): its process, when that
+  // began, and how many of its calls are just opening a file. 0: none.
+  os::Word<uint64_t> process, process_start;
+  os::Word<uint32_t> opening;
   // Odd while this member punches pages in [punched_first, punched_end), which are set before. It
   // changes at each beginning and end.
   os::Word<uint32_t> punching;
@@ -116,6 +120,12 @@ struct FileRecord {
   // (Heirs), as bits.
   std::array<os::Word<int32_t>, kWritersMax> writer_fds;
   std::array<os::Word<uint64_t>, kMembersMax / 64> heirs;
+  // All who have it write it, and hand it back to the kernel together (HandingBack): the attempt,
+  // with its phase in the lowest bits; for which attempt each writer has halted; and which writers
+  // are about to end: bits.
+  os::Word<uint32_t> is_together, handing_back;
+  std::array<os::Word<uint32_t>, kWritersMax> halted;
+  os::Word<uint64_t> ending;
 
   bool has_members() const {
     return std::any_of(members.begin(), members.end(),
@@ -142,7 +152,7 @@ class Writer {
 };
 
 struct Board {
-  static constexpr uint64_t kMagic = 0x4f43425546463038;  // OCBUFF08
+  static constexpr uint64_t kMagic = 0x4f43425546463039;  // OCBUFF09
   static constexpr uint32_t kClaims = 16384, kLeaving = 2048;
 
   os::Word<uint64_t> limit_bytes;
@@ -165,7 +175,8 @@ struct Board {
   // stored before they can leave.
   os::Word<uint32_t> written_files;
   alignas(64) os::Word<uint32_t> store_requests;
-  os::Word<uint32_t> heir_requests;  // how often a member began to write a file
+  os::Word<uint32_t> heir_requests;    // how often a member began to write a file
+  os::Word<uint32_t> handing_changes;  // how often some HandingBack went on
   // Marked pages of all members (Marks). A member that is killed while it marks or stores pages may
   // leave the count wrong by those few, until no file is written.
   alignas(64) os::Word<uint64_t> written_pages;

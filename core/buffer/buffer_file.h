@@ -11,9 +11,9 @@
 namespace outcore::buffer {
 
 // Bytes of the file that are locked: kMaking by a process that makes or joins the buffer, kKeeping
-// by the keeping process, kFiles by one that changes the table of files, and from kSlots on one by
-// each member, as long as it lives.
-inline constexpr uint64_t kMaking = 0, kKeeping = 1, kFiles = 2, kSlots = 16;
+// by the keeping process, kFiles by one that changes the table of files, kOpening by one that opens
+// a file to share it, and from kSlots on one by each member, as long as it lives.
+inline constexpr uint64_t kMaking = 0, kKeeping = 1, kFiles = 2, kOpening = 3, kSlots = 16;
 inline constexpr uint64_t kFramesBytes = uint64_t{1} << 60;
 inline constexpr uint64_t kMarksBytes = kFramesBytes / kPage * sizeof(uint64_t);
 inline constexpr uint64_t kLimitLeast = uint64_t{4} << 20;

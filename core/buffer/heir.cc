@@ -128,7 +128,9 @@ void Heir::look(bool is_last) {
 void Heir::acquire_descriptors() {
   for (uint32_t i = 0; i < kFilesMax; ++i) {
     const FileRecord& file = buffer_.member().board().files[i];
-    const bool is_written = file.state.load() != FileState::kFree && file.is_written.load() != 0;
+    // Once nobody writes it together any more, anybody may change the file.
+    const bool is_written = file.state.load() != FileState::kFree && file.is_written.load() != 0 &&
+                            file.is_together.load() == 0;
     const auto known = held_.find(i);
     const bool is_held = known != held_.end();
     if (is_held && is_written && known->second.first_page == file.first_page) continue;

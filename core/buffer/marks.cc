@@ -40,6 +40,8 @@ Result<std::unique_ptr<Marks>> Marks::open(Member& member, FileRecord& file, int
     uint64_t nobody = 0;
     if (!file.writers[slot].compare_exchange_strong(nobody, member.as_writer().bits())) continue;
     file.writer_fds[slot].store(fd + 1);
+    file.halted[slot].store(0);
+    file.ending.fetch_and(~(uint64_t{1} << slot));
     std::unique_ptr<Marks> marks(new Marks(member, file, slot));
     if (Status s = marks->map(); !s) return s.error();
     return marks;
@@ -326,6 +328,18 @@ bool Marks::leave_to_others(bool must) {
 bool Marks::has_any_own() const {
   return any_word(
       [this](const os::Word<uint64_t>& word) { return (word.load() & own_bit()) != 0; });
+}
+
+bool Marks::has_any_mine() const {
+  return any_word(
+      [this](const os::Word<uint64_t>& word) { return (word.load() & own_bits()) != 0; });
+}
+
+bool Marks::is_any_left() const {
+  return any_word([this](const os::Word<uint64_t>& word) {
+    const uint64_t seen = word.load(std::memory_order_seq_cst), storing = seen >> kStoringShift;
+    return (seen & kWriters) != 0 || (storing != 0 && !is_stale(storing));
+  });
 }
 
 uint64_t Marks::glance(const Member& member, uint64_t frame_page) {

@@ -90,7 +90,8 @@ class Marks {
   uint64_t begin_to_forget();
   void forget(uint64_t adopted);
 
-  uint32_t writers() const;  // how many processes write the file
+  uint32_t slot() const { return slot_; }  // of the writers
+  uint32_t writers() const;                // how many processes write the file
   // The same for all files together: a process counts once for each file that it writes.
   static uint32_t writers_of_all(const Board& board);
   // Whether a living member writes the file; whether one other than this does.
@@ -108,6 +109,10 @@ class Marks {
   // such member is seen.
   bool leave_to_others(bool must);
   bool has_any_own() const;  // looks at all pages
+  // Whether any page has a mark of this process, its own or adopted; of any process, or is just
+  // being stored. Both look at all pages.
+  bool has_any_mine() const;
+  bool is_any_left() const;
   // Tells it that no page has this process's mark any more.
   void note_all_stored() { leaves_marks_ = false; }
 

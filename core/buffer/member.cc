@@ -234,6 +234,7 @@ Status Member::acquire_slot() {
     generation_ = board_->members[slot].generation.fetch_add(1) + 1;
     index_ = slot;
     has_slot_ = true;
+    record().process.store(0);
     OC_CHECK(index_ < kMembersMax && board_ != nullptr);
     uint32_t end = board_->members_end.load();
     while (end <= slot && !board_->members_end.compare_exchange_weak(end, slot + 1)) {
@@ -302,6 +303,7 @@ void Member::clear(uint32_t member) const {
   // It may have brought in what it could not tell any more.
   board_->has_unreported_pages.store(1);
   m.is_holding.store(0);
+  m.opening.store(0);
   // What was under way may be in memory, and nobody tells it any more.
   const uint64_t under_way = m.reserved_pages.load();
   board_->filled_pages.fetch_add(under_way, std::memory_order_seq_cst);
@@ -357,6 +359,20 @@ bool Member::clear_dead() const {
     is_any = true;
   }
   return is_any;
+}
+
+Member::OpeningLock::OpeningLock(Member& member) : member_(member) {
+  member_.openings_.lock();
+  os::WaitLimit limit(5'000'000'000);
+  int result = -EBADF;
+  while (member_.has_file() && (result = lock_soon(member_.fd_, kOpening)) == -ETIMEDOUT &&
+         !limit.is_over()) {
+  }
+  is_held_ = result == 0;
+}
+Member::OpeningLock::~OpeningLock() {
+  if (is_held_) unlock(member_.fd_, kOpening);
+  member_.openings_.unlock();
 }
 
 Member::FilesLock::FilesLock(Member& member, Patience patience) : member_(member) {

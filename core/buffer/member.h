@@ -82,6 +82,22 @@ class Member {
     bool is_ours_ = false, is_held_ = false;
   };
 
+  // One at a time among all processes: who opens a file that it will share with other programs
+  // under `outcore run`, or looks who has it open. Waits some seconds. Taken before any other lock.
+  class OpeningLock {
+   public:
+    explicit OpeningLock(Member& member);
+    ~OpeningLock();
+    OpeningLock(const OpeningLock&) = delete;
+    OpeningLock& operator=(const OpeningLock&) = delete;
+    bool is_held() const { return is_held_; }
+
+   private:
+    Member& member_;
+    const os::SignalBlock block_;
+    bool is_held_ = false;
+  };
+
   // Makes this process the keeping one. False: another one is.
   bool try_to_keep() const;
   void stop_keeping() const;
@@ -111,7 +127,7 @@ class Member {
   uint32_t index_ = 0;
   uint64_t generation_ = 0;  // of its record
   bool has_slot_ = false, has_made_it_ = false;
-  os::Lock files_;  // among threads of this process
+  os::Lock files_, openings_;  // among threads of this process
 };
 
 }  // namespace outcore::buffer

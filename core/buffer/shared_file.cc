@@ -8,6 +8,7 @@
 #include "core/base/units.h"
 #include "core/buffer/buffer_file.h"
 #include "core/buffer/fills.h"
+#include "core/buffer/handing_back.h"
 #include "core/buffer/heirs.h"
 #include "core/os/wait.h"
 #include "core/os/wait_limit.h"
@@ -49,7 +50,7 @@ bool has_another(const Member& member, const store::FileVersion& version, Shared
                      [&](const FileRecord& file) {
                        return &file != but && file.state.load() != FileState::kFree &&
                               is_same_file(file.version, version) &&
-                              (use == SharedFile::Use::kWrite || file.is_written.load() != 0) &&
+                              (use != SharedFile::Use::kRead || file.is_written.load() != 0) &&
                               is_lived_in(member, file);
                      });
 }
@@ -64,6 +65,10 @@ FileRecord* make(const Member& member, const store::FileVersion& version, uint64
     file.version = version;
     file.first_page = board.next_page.fetch_add(place);
     for (os::Word<uint64_t>& bits : file.members) bits.store(0);
+    for (os::Word<uint32_t>& attempt : file.halted) attempt.store(0);
+    file.is_together.store(0);
+    file.handing_back.store(0);
+    file.ending.store(0);
     file.state.store(FileState::kOpen);
     return &file;
   }
@@ -107,9 +112,29 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buf
   constexpr uint64_t kNsMax = 10'000'000'000;
   if (!Fills::wait_for_all(member, file.first_page_, file.pages_, kNsMax))
     return base::system_error(ETIMEDOUT, attempt, "a page of it is being read for very long");
+  if (file.is_together()) return opened;  // which has no heirs
   Heirs::wait_for_one(member, member.board().files[file.index_]);
   return opened;
 }
+
+namespace {
+
+// Programs under `outcore run` hand back what they write when others open it; those that use the
+// library do not, and so the two do not share. REQUIRES: the lock of files.
+Status may_join(const FileRecord* file, SharedFile::Use use) {
+  using Use = SharedFile::Use;
+  const bool is_together = use == Use::kTogether || use == Use::kJoined;
+  if (file == nullptr)
+    return use == Use::kJoined ? Error{ENOENT, "nobody writes it any more"} : Status();
+  if (HandingBack::is_under_way(*file)) return Error{EAGAIN, "it is just handed to the kernel"};
+  if (file->is_together.load() != 0 && !is_together)
+    return Error{EBUSY, "programs under `outcore run` write it: let them end first"};
+  if (file->is_together.load() == 0 && is_together)
+    return Error{EBUSY, "other processes have it there: let them unmap it first"};
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<SharedFile>> SharedFile::join(std::shared_ptr<Buffer> buffer,
                                                      const store::FileVersion& version, Use use,
@@ -118,7 +143,9 @@ Result<std::unique_ptr<SharedFile>> SharedFile::join(std::shared_ptr<Buffer> buf
   const Member::FilesLock lock(member);
   if (!lock.is_held()) return Error{ETIMEDOUT, "a member of it seems to stand still"};
   FileRecord* file = find(member, version);
-  if ((file == nullptr || use == Use::kWrite) && has_another(member, version, use, file))
+  const bool is_together = use == Use::kTogether || use == Use::kJoined;
+  if (Status s = may_join(file, use); !s) return s.error();
+  if ((file == nullptr || use != Use::kRead) && has_another(member, version, use, file))
     return Error{EBUSY,
                  "other processes have it there as it was, with another size or time of change: "
                  "let them unmap it first"};
@@ -129,6 +156,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::join(std::shared_ptr<Buffer> buf
     return Error{EBUSY, "other processes have it there with less room behind its end"};
   if (file == nullptr) file = make(member, version, pages_least);
   if (file == nullptr) return Error{ENFILE, "it has had too many files, or too large ones"};
+  if (is_together) file->is_together.store(1);
   const uint32_t own = member.index();
   if ((file->members[own / 64].fetch_or(bit_of(own)) & bit_of(own)) != 0)
     return Error{EBUSY, "another runtime of this process has it there"};
@@ -163,6 +191,60 @@ std::unique_ptr<SharedFile> SharedFile::inherit(std::shared_ptr<Buffer> buffer, 
   if (!marks) return nullptr;
   shared->marks_ = std::move(marks).value();
   return shared;
+}
+
+namespace {
+
+// Of those who write it together; nullptr: there are none, or no more.
+FileRecord* find_together(const Member& member, uint64_t device, uint64_t inode) {
+  for (FileRecord& file : member.board().files)
+    if (file.state.load() != FileState::kFree && file.is_together.load() != 0 &&
+        file.version.device == device && file.version.inode == inode &&
+        !HandingBack::is_released(file) && Marks::has_writer(member, file))
+      return &file;
+  return nullptr;
+}
+
+}  // namespace
+
+bool SharedFile::is_together(Buffer& buffer, uint64_t device, uint64_t inode) {
+  return find_together(buffer.member(), device, inode) != nullptr;
+}
+
+Status SharedFile::ask_back(Buffer& buffer, uint64_t device, uint64_t inode, uint64_t ns_max) {
+  Member& member = buffer.member();
+  FileRecord* const file = find_together(member, device, inode);
+  return file == nullptr ? Status() : HandingBack(member, *file).ask(ns_max);
+}
+
+bool SharedFile::is_together() const {
+  return buffer_->member().board().files[index_].is_together.load() != 0;
+}
+
+bool SharedFile::is_wanted_back() const {
+  return HandingBack::is_under_way(buffer_->member().board().files[index_]);
+}
+
+Status SharedFile::hand_back(const std::function<int()>& store_own, uint64_t ns_max) {
+  OC_CHECK(is_together() && marks_ != nullptr);
+  HandingBack all(buffer_->member(), buffer_->member().board().files[index_]);
+  if (Status s = all.begin(); !s) return s;
+  return all.take_part(*marks_, store_own, ns_max);
+}
+
+// Each says so first, and then looks at the others: so of two at least one stays for the other.
+bool SharedFile::leaves_others() {
+  OC_CHECK(is_together() && marks_ != nullptr);
+  const Member& member = buffer_->member();
+  FileRecord& file = member.board().files[index_];
+  file.ending.fetch_or(uint64_t{1} << marks_->slot(), std::memory_order_seq_cst);
+  for (uint32_t slot = 0; slot < kWritersMax; ++slot) {
+    const Writer writer(file.writers[slot].load());
+    if ((file.ending.load(std::memory_order_seq_cst) >> slot & 1) == 0 && writer.is_any() &&
+        writer.index() < kMembersMax && writer != member.as_writer() && member.is_alive(writer))
+      return true;
+  }
+  return false;
 }
 
 // The last one that writes it says how the file is now: whoever comes finds what is in memory, if

@@ -20,13 +20,16 @@ namespace outcore::buffer {
 
 class SharedFile {
  public:
-  enum class Use : uint8_t { kRead, kWrite };
+  // kTogether: to write, with others who do so, and hand it back to the kernel with them
+  // (HandingBack). kJoined: the same, where somebody has it so: else ENOENT.
+  enum class Use : uint8_t { kRead, kWrite, kTogether, kJoined };
   // Joins the members that have the file in the buffer, or puts it there as the first. Errors:
-  // ENFILE (1024 files), EBUSY (this process has it already; it has changed so recently that
-  // another change could go unnoticed; others have it as it was before, or write it with another
-  // size), EUSERS (too many write it), ETIMEDOUT. `fd`: the file, needed to write. `pages_least`:
-  // how many pages the caller's mapping has, perhaps more than the file; EBUSY if others' have
-  // fewer. Not the fault path.
+  // ENFILE (1024 files), EAGAIN (it is just being handed back), EBUSY (this process has it already;
+  // it has changed so recently that another change could go unnoticed; others have it as it was
+  // before, write it with another size, or hand it back together, or do not), EUSERS (too many
+  // write it), ETIMEDOUT. `fd`: the file, needed to write. `pages_least`: how many pages the
+  // caller's mapping has, perhaps more than the file; EBUSY if others' have fewer. Not the fault
+  // path.
   static Result<std::unique_ptr<SharedFile>> open(std::shared_ptr<Buffer> buffer,
                                                   const store::FileVersion& version,
                                                   Use use = Use::kRead, int fd = -1,
@@ -38,11 +41,25 @@ class SharedFile {
   // Whether members write the file now, this one included, or have written bytes that are not
   // stored yet: then the file on disk alone does not have them.
   static bool has_writers(Buffer& buffer, const store::FileVersion& version);
+  // Whether a living member writes it together with others, or may join those who do.
+  static bool is_together(Buffer& buffer, uint64_t device, uint64_t inode);
+  // For a process that has the file open, and is not among them: all hand it back, or have ended.
+  // Errors: those of HandingBack::ask(). Not the fault path.
+  static Status ask_back(Buffer& buffer, uint64_t device, uint64_t inode, uint64_t ns_max);
   // REQUIRES: no thread brings pages in any more; end_writing() was called if the file is written.
   ~SharedFile();
   // nullptr: this process does not write it.
   Marks* marks() const { return marks_.get(); }
   bool is_written() const { return marks_ != nullptr; }
+  // Whether those who write it hand it back together.
+  bool is_together() const;
+  // Another member has begun to, and waits for this process.
+  bool is_wanted_back() const;
+  // Hands it back with them: HandingBack::take_part(). REQUIRES: is_together().
+  Status hand_back(const std::function<int()>& store_own, uint64_t ns_max);
+  // This process is about to end, and has stored what it wrote. Whether others stay, who would
+  // store what it still writes. REQUIRES: is_together().
+  bool leaves_others();
   // Ends this process's writing; what it wrote is stored or given up before. `fd`: the file.
   // `store_adopted` is called, without locks, as long as there are ended writers to adopt
   // (Marks::adopt()); it returns whether it could store what they wrote. Not the fault path.

@@ -106,7 +106,11 @@ class Engine {
     return freezer_.extend_view(cache, view, size_bytes, store_bytes);
   }
   Status hand_to_kernel(PageCache& cache, const std::function<Status()>& place) {
-    return freezer_.hand_to_kernel(cache, place);
+    if (cache.writes == nullptr) return freezer_.hand_to_kernel(cache, place);
+    return freezer_.hand_to_kernel(cache, [&]() -> Status {
+      const Status s = writer_.hand_back(cache);
+      return s.ok() ? place() : s;
+    });
   }
 
   // -- the fault path (FaultPath) --

@@ -226,6 +226,29 @@ Status SharedWriter::flush(PageCache& cache, uint64_t first, uint64_t end) {
   return earlier.code == 0 ? Status() : not_stored(cache, earlier.code, earlier.offset / kPage);
 }
 
+// Until no page has a mark of this process's any more, so that it writes none without a fault.
+int SharedWriter::store_mine(PageCache& cache) {
+  Marks& marks = SharedWriteBack::marks_of(cache);
+  os::WaitLimit limit(pager_.options.wait_ns_max);
+  for (;;) {
+    uint64_t next = 0;
+    const int error =
+        write_back_.store(cache, 0, cache.page_count(), Whose::kOwn, UINT64_MAX, &next);
+    if (error != 0 && error != SharedWriteBack::kLater) return error;
+    if (!marks.has_any_mine()) return 0;
+    if (limit.is_over()) return -EBUSY;  // pinned, or others store it for very long
+    os::pause(200'000);
+  }
+}
+
+Status SharedWriter::hand_back(PageCache& cache) {
+  OC_CHECK(cache.is_frozen.load());
+  constexpr uint64_t kNsMax = 60'000'000'000;  // others may have much to store
+  const Status s = cache.shared->hand_back([&] { return store_mine(cache); }, kNsMax);
+  if (!s.ok()) return Error{s.code(), "hand back " + cache.uri + ": " + s.message()};
+  return {};
+}
+
 void SharedWriter::run() {
   const os::SignalBlock block;
   os::Word<uint32_t>& requests = buffer_->member().board().store_requests;

@@ -54,6 +54,10 @@ class SharedWriter {
   // Stores what any process wrote to [first, end); this process's pages are clean afterwards. For
   // calls of the program.
   Status flush(PageCache& cache, uint64_t first, uint64_t end);
+  // Hands the cache back together with all who write it; each stores what it wrote
+  // (SharedFile::hand_back). After an error nothing has changed. REQUIRES: the cache is frozen, so
+  // that no thread of this process can write it.
+  Status hand_back(PageCache& cache);
   // Stores what ended processes wrote, which this one has adopted (Marks::adopt()).
   // 0 or -errno. Not the fault path.
   int store_adopted(PageCache& cache);
@@ -61,6 +65,7 @@ class SharedWriter {
  private:
   using Whose = SharedWriteBack::Whose;
 
+  int store_mine(PageCache& cache);
   int mark(PageCache& cache, const region::View& view, uint64_t page, TouchRuns::Run run);
   bool pass(PageCache& cache, std::span<const uint64_t> leaving, bool is_asked);
   void count_pinned(PageCache& cache);

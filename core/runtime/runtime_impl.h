@@ -79,6 +79,9 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
     uint64_t room_bytes = 0;
     bool may_share = false;   // nobody of this process will write the file
     bool must_share = false;  // in a buffer, or not at all: EBUSY
+    // To write, with others who hand it back to the kernel together (buffer::HandingBack): not;
+    // perhaps as the first; only if others do.
+    enum class Together : uint8_t { kNot, kFirst, kJoined } together = Together::kNot;
   };
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
 

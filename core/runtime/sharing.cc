@@ -60,6 +60,13 @@ bool can_be_written_together(const store::FileStore& file, const MapOptions& o,
          o.offset + std::max(o.reserve_bytes, o.size_bytes) <= store_bytes;
 }
 
+buffer::SharedFile::Use use_to_write(const Runtime::Impl::Lent* lent) {
+  using Together = Runtime::Impl::Lent::Together;
+  using Use = buffer::SharedFile::Use;
+  if (lent == nullptr || lent->together == Together::kNot) return Use::kWrite;
+  return lent->together == Together::kFirst ? Use::kTogether : Use::kJoined;
+}
+
 }  // namespace
 
 Status Sharing::join(bool has_own_budget_beside) {
@@ -124,8 +131,8 @@ bool Sharing::can_share(const paging::PageCache& cache, const MapOptions& o,
 }
 
 // REQUIRES: can_share().
-Status Sharing::share(paging::PageCache& cache, const Mechanism& chosen,
-                      uint64_t pages_least) const {
+Status Sharing::share(paging::PageCache& cache, const Mechanism& chosen, uint64_t pages_least,
+                      const Runtime::Impl::Lent* lent) const {
   const bool is_written = cache.is_writable.load();
   const store::FileStore* const file = file_of(cache);
   OC_CHECK(buffer_ != nullptr && cache.shared == nullptr);
@@ -141,9 +148,9 @@ Status Sharing::share(paging::PageCache& cache, const Mechanism& chosen,
   if (Status s = runtime_.sources->guard(chosen.delivery == Delivery::kMessages, is_written); !s)
     return s;
   using Use = buffer::SharedFile::Use;
-  Result<std::unique_ptr<buffer::SharedFile>> shared =
-      buffer::SharedFile::open(buffer_, version.value(), is_written ? Use::kWrite : Use::kRead,
-                               file == nullptr ? -1 : file->descriptor(), pages_least);
+  Result<std::unique_ptr<buffer::SharedFile>> shared = buffer::SharedFile::open(
+      buffer_, version.value(), is_written ? use_to_write(lent) : Use::kRead,
+      file == nullptr ? -1 : file->descriptor(), pages_least);
   if (!shared) return shared.error();
   if (is_written) cache.writes = std::make_unique<paging::SharedWrites>();
   cache.shared = std::move(shared).value();
@@ -157,7 +164,7 @@ Status Sharing::share(paging::PageCache& cache, const Mechanism& chosen,
 Result<bool> Sharing::try_to_share(paging::PageCache& cache, const MapOptions& o,
                                    const Runtime::Impl::Lent* lent, const Mechanism& chosen) const {
   if (can_share(cache, o, lent)) {
-    const Status shared = share(cache, chosen, pages_until_end(o));
+    const Status shared = share(cache, chosen, pages_until_end(o), lent);
     if (shared.ok()) return true;
     if (cache.is_writable) return shared.error();
   }
@@ -178,7 +185,7 @@ Status Sharing::may_join(const paging::PageCache& cache, const Store& store, con
   const auto busy = [&](const std::string& why) {
     return refuse(EBUSY, cache.uri, "it is mapped already, " + why);
   };
-  if (o.access == Access::kReadWrite)
+  if (o.access == Access::kReadWrite && (cache.writes == nullptr || !cache.shared->is_together()))
     return busy("read-only and in a buffer that others share: unmap it first");
   if (const std::string id = store.contents_id(); id != cache.store.load()->contents_id())
     return busy(id.empty() ? "others share its pages, and somebody writes it, or may do so: unmap "

@@ -54,7 +54,8 @@ class Sharing {
  private:
   bool can_share(const paging::PageCache& cache, const MapOptions& options,
                  const Runtime::Impl::Lent* lent) const;
-  Status share(paging::PageCache& cache, const Mechanism& mechanism, uint64_t pages_least) const;
+  Status share(paging::PageCache& cache, const Mechanism& mechanism, uint64_t pages_least,
+               const Runtime::Impl::Lent* lent) const;
 
   Runtime::Impl& runtime_;
   std::shared_ptr<buffer::Buffer> buffer_;

@@ -17,12 +17,25 @@ namespace {
 constexpr std::string_view kPrefix = "OUTCORE_";
 
 // Variables that are not options of a runtime.
-constexpr std::string_view kOthers[] = {
-    "CONFIG",       "STORE",          "POOL",        "HOSTS",
-    "SSH",          "BENCH_DIR",      "RUN_MAP",     "RUN_NOT_MAP",
-    "RUN_ALLOC",    "RUN_QUIET",      "RUN_JSON",    "RUN_MIN_SIZE",
-    "RUN_REPLICAS", "RUN_ALLOW_AIO",  "RUN_EXPLAIN", "RUN_KEEP_PRIVILEGES",
-    "BUFFER_DIR",   "PRELOAD_LIBRARY"};
+constexpr std::string_view kOthers[] = {"CONFIG",
+                                        "STORE",
+                                        "POOL",
+                                        "HOSTS",
+                                        "SSH",
+                                        "BENCH_DIR",
+                                        "RUN_MAP",
+                                        "RUN_NOT_MAP",
+                                        "RUN_ALLOC",
+                                        "RUN_QUIET",
+                                        "RUN_JSON",
+                                        "RUN_MIN_SIZE",
+                                        "RUN_REPLICAS",
+                                        "RUN_ALLOW_AIO",
+                                        "RUN_EXPLAIN",
+                                        "RUN_KEEP_PRIVILEGES",
+                                        "BUFFER_DIR",
+                                        "PRELOAD_LIBRARY",
+                                        "RUN_SHARE_WRITES"};
 
 // By which `outcore run` tells its processes of each other: nobody means to set them.
 constexpr std::string_view kInternal[] = {"RUN_ROOT",   "RUN_REPORT", "RUN_COMMAND",

@@ -1,0 +1,49 @@
+#include "core/buffer/opener.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace outcore::buffer {
+namespace {
+
+// In ticks since the machine was started: with it a number means one process for ever. 0: there is
+// none. The name, which may contain anything, ends with the last parenthesis.
+uint64_t start_of(int32_t process) {
+  char path[32], text[1024];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", process);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t bytes = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (bytes <= 0) return 0;
+  text[bytes] = 0;
+  const char* at = std::strrchr(text, ')');
+  constexpr int kFields = 20;  // from there to the start
+  for (int i = 0; i < kFields && at != nullptr; ++i) at = std::strchr(at + 1, ' ');
+  return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
+}
+
+}  // namespace
+
+void Opener::introduce(Member& member) {
+  MemberRecord& record = member.record();
+  record.process_start.store(start_of(::getpid()));
+  record.process.store(static_cast<uint64_t>(::getpid()));
+}
+
+const MemberRecord* Opener::find(const Board& board, int32_t process, bool may_have_ended) {
+  const uint32_t end = board.members_end.load();
+  for (uint32_t i = 0; i < end && i < kMembersMax; ++i) {
+    const MemberRecord& record = board.members[i];
+    if (record.process.load() != static_cast<uint64_t>(process)) continue;
+    const uint64_t start = record.process_start.load(), now = start_of(process);
+    if (start != 0 && (start == now || (now == 0 && may_have_ended))) return &record;
+  }
+  return nullptr;
+}
+
+}  // namespace outcore::buffer
