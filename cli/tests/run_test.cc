@@ -49,14 +49,14 @@ TEST_F(Run, ToldNothingSetsWhatTheLibraryNeedsAndNoMore) {
   for (const char* absent :
        {"OUTCORE_BUDGET", "OUTCORE_RUN_MAP", "OUTCORE_RUN_NOT_MAP", "OUTCORE_RUN_ALLOC",
         "OUTCORE_STORE", "OUTCORE_RUN_ALLOW_AIO", "OUTCORE_RUN_JSON", "OUTCORE_RUN_EXPLAIN",
-        "OUTCORE_RUN_QUIET", "OUTCORE_RUN_KEEP_PRIVILEGES"})
+        "OUTCORE_RUN_QUIET", "OUTCORE_RUN_KEEP_PRIVILEGES", "OUTCORE_RUN_SHARE_WRITES"})
     EXPECT_FALSE(all.contains(absent)) << absent;
 }
 
 TEST_F(Run, EveryOptionOfTheDoorBecomesItsVariable) {
   const Outcome outcome = start(
       "--map '[ab]' --map='*.k2d' --not-map /etc/x --min-size 1.5M --alloc 64k --allow-aio "
-      "--keep-privileges "
+      "--keep-privileges --share-writes "
       "--store 'scratch:.?read_concurrency=2' --explain --quiet --json out.json -- env -0");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   auto all = variables(outcome);
@@ -68,6 +68,7 @@ TEST_F(Run, EveryOptionOfTheDoorBecomesItsVariable) {
   EXPECT_TRUE(all["OUTCORE_STORE"].ends_with("?read_concurrency=2")) << all["OUTCORE_STORE"];
   EXPECT_EQ(all["OUTCORE_RUN_ALLOW_AIO"], "1");
   EXPECT_EQ(all["OUTCORE_RUN_KEEP_PRIVILEGES"], "1");
+  EXPECT_EQ(all["OUTCORE_RUN_SHARE_WRITES"], "1");
   EXPECT_EQ(all["OUTCORE_RUN_WINDOW"], "none: --keep-privileges");
   EXPECT_EQ(all["OUTCORE_RUN_EXPLAIN"], "1");
   EXPECT_EQ(all["OUTCORE_RUN_QUIET"], "1");

@@ -23,7 +23,7 @@ _outcore_program() {
   for ((i = 2; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
     --) echo $((i + 1)) && return ;;
-    --explain | --quiet | -q | --allow-aio | --keep-privileges | --help | -h | --*=*) ;;
+    --explain | --quiet | -q | --allow-aio | --keep-privileges | --share-writes | --help | -h | --*=*) ;;
     = | -*) # an option's value is the next word, or what stands behind "="
       [[ ${COMP_WORDS[i]} == = || ${COMP_WORDS[i + 1]} != = ]] && ((i++))
       ;;

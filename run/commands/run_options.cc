@@ -251,6 +251,8 @@ void add_run_options(CommandSyntax& run, RunOptions& options) {
             "io_uring and aio beside --alloc: they never read into memory of it")
       .flag("--keep-privileges", options.keeps_privileges,
             "sudo and its like keep their rights: faults come by messages")
+      .flag("--share-writes", options.shares_writes,
+            "processes that write a file share its pages in a buffer, as with --buffer")
       .option("--store", options.store, "where memory of --alloc rests (scratch:)")
       .type("scratch:DIR")
       .option("--hosts", options.hosts,
@@ -330,6 +332,7 @@ Status set_run_environment(const RunOptions& options) {
         set_store(options), set_report(options),
         set_flag(options.allows_aio, "OUTCORE_RUN_ALLOW_AIO"),
         set_flag(options.keeps_privileges, "OUTCORE_RUN_KEEP_PRIVILEGES"),
+        set_flag(options.shares_writes, "OUTCORE_RUN_SHARE_WRITES"),
         set_flag(options.is_explained, "OUTCORE_RUN_EXPLAIN"),
         set_flag(options.is_quiet, "OUTCORE_RUN_QUIET")})
     if (!status) return status;

@@ -29,7 +29,8 @@ struct RunOptions {
   std::vector<std::string> map, not_map;
   std::vector<std::string> program;  // for the help alone: its words are set apart before
   std::optional<std::string> min_size, alloc, store, hosts, replicas, json, metrics;
-  bool allows_aio = false, keeps_privileges = false, is_explained = false, is_quiet = false;
+  bool allows_aio = false, keeps_privileges = false, shares_writes = false;
+  bool is_explained = false, is_quiet = false;
 };
 
 // What was given, and where: by the option, else by its variable. A variable that is set to nothing

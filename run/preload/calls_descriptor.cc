@@ -11,6 +11,7 @@
 
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
+#include "run/preload/joining_open.h"
 #include "run/preload/more_opens.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/watch.h"
@@ -62,11 +63,12 @@ int opened(int fd) {
 
 int open_any(int folder, const char* path, int flags, mode_t mode) {
   if (is_inside()) return real().openat(folder, path, flags, mode);
-  if (is_plain()) return opened(real().openat(folder, path, flags, mode));
+  const JoiningOpen joining(folder, path, flags);
+  if (is_plain()) return joining.joined(opened(real().openat(folder, path, flags, mode)));
   TakenFile* file = nullptr;
   if (!is_ready([&] { before_open(folder, path, flags, &file); })) return -1;
   const Watch::Quiet quiet(file);
-  return opened(real().openat(folder, path, flags, mode));
+  return joining.joined(opened(real().openat(folder, path, flags, mode)));
 }
 
 mode_t mode_of(int flags, va_list arguments) {
@@ -259,8 +261,10 @@ OUTCORE_EXPORT int truncate(const char* path, off_t size) noexcept {
     if (is_borrowing()) return ask_for_path(AT_FDCWD, path);
     if (TakenFile* file = Door::instance().file_of_path(AT_FDCWD, path))
       Door::instance().hand_back(*file, "it is made shorter or longer");
+    Door::instance().before_path_change(AT_FDCWD, path);
   };
-  return is_plain() || is_ready(before) ? real().truncate(path, size) : -1;
+  const bool is_nobodys = is_plain() && (is_inside() || !JoiningOpen::is_on());
+  return is_nobodys || is_ready(before) ? real().truncate(path, size) : -1;
 }
 OUTCORE_ALIAS(int, truncate64, (const char*, off_t), truncate);
 

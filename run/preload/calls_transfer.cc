@@ -88,8 +88,38 @@ uint64_t position_of(int fd, off_t offset, bool is_write, int flags = 0) {
   return static_cast<uint64_t>(std::max<off_t>(real().lseek(fd, 0, SEEK_CUR), 0));
 }
 
+// Of a file that is written together with other processes: writes by the mapping that all of them
+// see. False: it cannot be written so, and the kernel must write it.
+bool write_together(const Transfer& t, TakenFile& file, ssize_t* written) {
+  const size_t total = total_of(t.list, t.count);
+  const int flags = real().fcntl(t.fd, F_GETFL);
+  constexpr int kOthers = O_APPEND | O_DIRECT | O_DSYNC;
+  if (total == 0 || t.flags != 0 || flags < 0 || (flags & kOthers) != 0 ||
+      (flags & O_ACCMODE) == O_RDONLY)
+    return false;
+  ::pthread_testcancel();
+  Bounce buffer(total);
+  if (!buffer.is_there()) return false;
+  uint64_t at = t.offset == kHere ? 0 : static_cast<uint64_t>(t.offset);
+  size_t done = 0;
+  while (done < total) {
+    const size_t n = std::min(buffer.size(), total - done);
+    if (!gather(t.list, t.count, done, buffer.data(), n)) break;
+    const auto place = [&] { return at = t.offset == kHere ? position_of(t.fd, kHere, true) : at; };
+    if (!Door::instance().write_by_face(file, place, {buffer.data(), n}, total - done)) break;
+    if (t.offset == kHere) static_cast<void>(real().lseek(t.fd, static_cast<off_t>(n), SEEK_CUR));
+    at += n;
+    done += n;
+  }
+  *written = static_cast<ssize_t>(done);
+  return done != 0;
+}
+
 ssize_t carry_out(Transfer t) {
   TakenFile* file = DescriptorTable::file_of(t.fd);
+  ssize_t written = 0;
+  if (file != nullptr && t.is_write && file->may_be_together && write_together(t, *file, &written))
+    return written;
   const bool is_bounced = must_bounce(t, file);
   if (file != nullptr && !t.is_write) {
     const uint64_t at = position_of(t.fd, t.offset, false);

@@ -41,8 +41,8 @@ ChangeGroup::Wait ChangeGroup::to_wait_for() const {
 
 void ChangeGroup::rest() { rests_until_ns_ = os::now_ns() + kRestNs; }
 
-ChangeGroup::Heard ChangeGroup::next(Identity* changed) {
-  OC_ASSERT(changed != nullptr);
+ChangeGroup::Heard ChangeGroup::next(Identity* changed, int* process) {
+  OC_ASSERT(changed != nullptr && process != nullptr);
   if (group_ < 0) return Heard::kNothing;
   alignas(fanotify_event_metadata) char event[sizeof(fanotify_event_metadata)];
   const ssize_t bytes = real().read(group_, event, sizeof event);
@@ -50,6 +50,7 @@ ChangeGroup::Heard ChangeGroup::next(Identity* changed) {
   if (bytes < 0) return errno == EAGAIN || errno == EINTR ? Heard::kNothing : Heard::kAny;
   OC_ASSERT(bytes == sizeof event);
   const auto* e = reinterpret_cast<const fanotify_event_metadata*>(event);
+  *process = e->pid;
   const bool is_own = e->pid == ::getpid();
   struct stat about;
   const bool is_known = !is_own && e->fd >= 0 && ::fstat(e->fd, &about) == 0;

@@ -36,10 +36,10 @@ class ChangeGroup {
   };
   Wait to_wait_for() const;
 
-  // Reads one event. kOwn: of this process. kFile: others have changed this file.
+  // Reads one event. kOwn: of this process. kFile: this process has changed this file.
   // kAny: they have changed some file, and it is not known which.
   enum class Heard : uint8_t { kNothing, kOwn, kFile, kAny };
-  Heard next(Identity* changed);
+  Heard next(Identity* changed, int* process);
   // What was heard was of no use.
   void rest();
 

@@ -58,7 +58,8 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
   if (use.has_later_writes) return "the program has set up io_uring or aio, which nobody sees";
   if (use.kernel_mappings != 0) return "the program has another mapping of it, left to the kernel";
   // The watch begins before the look at who has it open: so we hear of those who open it between.
-  const int watched = Watch::instance().watch(file, Watch::For::kOpens);
+  const int watched = Watch::instance().watch(
+      file, file.may_be_together ? Watch::For::kStrangersOpens : Watch::For::kOpens);
   if (file.is_named) {
     file.remark = "named by --map: who else has it open is not asked";
     if (watched >= 0) file.remark += "; handed back when another opens it";
@@ -74,8 +75,9 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
     return "the program has sent a descriptor of it through a socket: name it by --map if that is "
            "harmless";
   if (Starting::is_any()) return "the program is just starting another one, which may have it";
-  if (const std::string who = who_has(file.identity); !who.empty())
-    return who + " has it open, too: name it by --map if that is harmless";
+  // Who is to write it together with others has it open only if they let it.
+  const std::string who = file.is_joining ? "" : who_has(file.identity);
+  if (!who.empty()) return who + " has it open, too: name it by --map if that is harmless";
   file.remark = "writable; handed back when another opens it";
   return {};
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct NewMapping {
   int protection = 0, flags = 0, fd = -1;
   uint64_t offset = 0;
   int pattern = MADV_NORMAL;  // as Mapping has it
+  bool is_face = false;       // likewise
 };
 
 class Door {
@@ -112,7 +114,7 @@ class Door {
   void note_descriptor(int fd);
 
   // Hands all writable files back to the kernel, as far as they can be stored.
-  void leave_writable(const char* why);
+  void leave_writable(const char* why, bool may_stay = false);
   // Hands all in-thread files back, and takes no further ones in-thread: the kernel will touch
   // memory outside of any thread's call (io_uring, aio), where no thread can answer the fault.
   void leave_in_thread(const char* why);
@@ -127,6 +129,21 @@ class Door {
   // Writes what was learnt about the files to the profile of --learn, when the process ends or
   // becomes another program. Errors are reported; one of the profile's file only once.
   void keep_learnt();
+  // -- files that several processes write together (--share-writes): door_together.cc --
+  // This process as a member of the buffer in which it shares what it writes; nullptr: it shares
+  // nothing. Starts the runtime.
+  buffer::Member* member_to_share();
+  // The program has just opened the descriptor: joins those who write the file together, or begins
+  // to, if it may; if it may not, and others do, they hand it back.
+  void join_writers(int fd);
+  // Writes the bytes where all who write the file together see them. False: they do not, or the
+  // bytes, or all `rest_bytes` of the call, do not lie within the file; the kernel must write them.
+  bool write_by_face(TakenFile& file, base::FunctionRef<uint64_t()> offset,
+                     std::span<const std::byte> bytes, uint64_t rest_bytes);
+  // The program changes the size of the file at that path: those who write it hand it back.
+  void before_path_change(int folder, const char* path);
+  // Others wait until this process hands some back, too.
+  void hand_back_wanted();
   // -- forked children: door_fork.cc --
   void before_fork();
   void after_fork_in_parent();
@@ -165,11 +182,27 @@ class Door {
   Delivery delivery_for(TakenFile& file, const NewMapping& made);  // door_delivery.cc
   void tell_delivery(const std::string& why);
   void forget(TakenFile& file, Mapping& mapping);
+  // door_together.cc
+  void begin_to_share();
+  bool are_writers_there(const Identity& identity) const;
+  bool ask_others_back(const Identity& identity) const;
+  bool put_face(int fd, uint64_t size_bytes);
+  void keep_face(TakenFile& file);
+  void note_descriptor_of(TakenFile& file);
+  void drop_face(TakenFile& file);
+  static void note_cut_off(TakenFile& file);
+  bool leave_to_others(TakenFile& file);
+  void hand_back_wanted_but(const TakenFile* file);
+  Result<std::unique_ptr<Region::Impl>> map_region(TakenFile& file, const NewMapping& made,
+                                                   MapOptions options,
+                                                   const Runtime::Impl::Lent& lent);
+  static void note_together(TakenFile& file);
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
   void store_pieces(TakenFile& file);
   bool hand_back_locked(TakenFile& file, const char* why);  // reports why not
   Status try_to_hand_back(TakenFile& file, const char* why);
+  Status try_once_to_hand_back(TakenFile& file, const char* why);
   void drop_what_was_cut_off(TakenFile& file);
   Mapping* mapping_at(const std::byte* address);  // the first that ends behind the address
   Mapping* mapping_covering(const std::byte* address);
@@ -190,6 +223,7 @@ class Door {
   void revive_file(TakenFile& file);
   void revive_what_is_read();
   void map_inherited(TakenFile& file);
+  void ask_others_in_child(const Identity& identity);
   void revive_all(const std::byte* address, uint64_t size_bytes);
   bool is_inherited(TakenFile& file);
   template <typename IsMeant>
@@ -209,6 +243,7 @@ class Door {
   std::vector<std::unique_ptr<TakenFile>> inherited_;  // in a forked child: those of its parent
   CacheRoom cache_room_;                               // for files that are written by calls
   std::atomic<pid_t> owner_{0};  // the process that this state belongs to; 0: it has not begun
+  bool shares_writes_ = false;   // --share-writes, and there is a buffer
   std::string delivery_;
   bool has_told_delivery_ = false, is_closed_to_in_thread_ = false;
   const char* why_closed_ = nullptr;  // to all files

@@ -91,7 +91,8 @@ int Door::cut(Mapping& mapping, uint64_t from, uint64_t to,
   OC_ASSERT(to != 0 && from != mapping.size_bytes);
   TakenFile& file = *mapping.file;
   // With delivery by mprotect the frames know the mapping only as a whole.
-  if (!mapping.locks.empty() || mapping.region->cache->delivery == Delivery::kMprotect)
+  if (!mapping.locks.empty() || mapping.region->cache->delivery == Delivery::kMprotect ||
+      file.is_together())
     return EBUSY;
   std::unique_ptr<Region::Impl> right;
   const Status s = runtime_->changes->cut(*mapping.region, from, to, &right, [&] {
@@ -137,7 +138,9 @@ int Door::release(std::byte* address, uint64_t size_bytes,
     const uint64_t from = m->address < address ? static_cast<uint64_t>(address - m->address) : 0;
     const uint64_t to = std::min<uint64_t>(m->size_bytes, static_cast<uint64_t>(end - m->address));
     if (from == 0 && to == m->size_bytes) {
-      if (const Status s = unmap(file, *m); !s.ok()) {
+      const Status s = unmap(file, *m);
+      if (s.ok() && !file.mappings.empty()) drop_face(file);
+      if (!s.ok()) {
         say("munmap of " + file.path +
                 ": what the program wrote cannot be stored: " + ::strerrordesc_np(s.code()) +
                 "; it stays mapped, in memory: make room before the program ends",
@@ -184,7 +187,8 @@ int Door::protect(std::byte* address, uint64_t size_bytes, int protection) {
     const bool was_writable = m->region->access == Access::kReadWrite;
     const bool is_possible = (protection & ~kOpen) == 0 &&
                              ((protection & PROT_WRITE) == 0 || was_writable) && m->locks.empty() &&
-                             m->region->cache->delivery != Delivery::kMprotect;
+                             m->region->cache->delivery != Delivery::kMprotect &&
+                             !file.is_together();
     if (!is_possible) {
       if (!hand_back_locked(file, "its protection was changed to one that only the kernel has"))
         return ENOMEM;
@@ -264,7 +268,8 @@ void* Door::remap(std::byte* address, uint64_t old_bytes, uint64_t new_bytes, in
   Mapping* m = mapping_covering(address);
   const bool is_whole = m != nullptr && m->address == address &&
                         m->size_bytes == round_up(old_bytes, kSystemPage) && m->locks.empty();
-  const bool is_known = (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED)) == 0;
+  const bool is_known =
+      (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED)) == 0 && m != nullptr && !m->file->is_together();
   if (is_whole && is_known && new_bytes != 0) {
     if ((flags & MREMAP_FIXED) != 0) return move(*m, new_bytes, flags, new_address);
     if (new_bytes == m->size_bytes) return address;

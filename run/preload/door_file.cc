@@ -1,4 +1,4 @@
-// System calls on taken files, the way back to the kernel, and the end. See door.h.
+// System calls on taken files, and the way back to the kernel. See door.h.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,13 +12,13 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/os/wait_limit.h"
 #include "core/runtime/learnt_starts.h"
 #include "core/runtime/region_changes.h"
 #include "core/runtime/sharing.h"
 #include "run/preload/coherence.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
-#include "run/preload/last_store.h"
 #include "run/preload/others.h"
 #include "run/preload/page_advice.h"
 #include "run/preload/real.h"
@@ -86,7 +86,8 @@ void Door::close_descriptors(TakenFile& file) {
 void Door::closed_descriptor(TakenFile& file) {
   const Inside inside;
   const os::Locked locked(lock_);
-  if (file.mappings.empty() && file.fd >= 0) close_descriptors(file);
+  if (!file.mappings.empty()) return drop_face(file);
+  if (file.fd >= 0) close_descriptors(file);
 }
 
 int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
@@ -138,6 +139,7 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
   };
   if (PageCache* const shared = file.cache(); shared != nullptr && shared->shared != nullptr)
     hand_back_locked(file, "it is written, and others share its pages");
+  if (file.is_together()) return;  // it could not be: written past the buffer it would be lost
   PageCache* cache = file.cache();
   // Bytes past the end of the file are in no page of ours.
   const uint64_t known = cache == nullptr ? 0 : cache->store_bytes.load();
@@ -202,7 +204,9 @@ bool Door::hand_back(const Identity& identity, const char* why) {
 void Door::drop_what_was_cut_off(TakenFile& file) {
   PageCache* cache = file.cache();
   struct stat about;
-  if (cache == nullptr || !cache->is_writable || ::fstat(file.fd, &about) != 0) return;
+  if (cache == nullptr || !cache->is_writable || file.is_together() ||
+      ::fstat(file.fd, &about) != 0)
+    return;
   const auto bytes = static_cast<uint64_t>(about.st_size);
   const uint64_t known = file.store->size_bytes();
   const uint64_t from = round_up(bytes, cache->page_bytes);
@@ -218,12 +222,16 @@ void Door::drop_what_was_cut_off(TakenFile& file) {
 ReleaseLink::Answer Door::release(const ReleaseLink::Question& question) {
   using Answer = ReleaseLink::Answer;
   const Inside inside;
-  const os::Locked locked(lock_);
-  const auto found = files_.find(question.file);
-  if (found == files_.end()) return Answer::kUnknown;
-  TakenFile& file = *found->second;
-  if (question.is_only_if_written && !file.is_writable) return Answer::kReleased;
-  return hand_back_locked(file, "a child uses it, too") ? Answer::kReleased : Answer::kRefused;
+  {
+    const os::Locked locked(lock_);
+    const auto found = files_.find(question.file);
+    if (found == files_.end()) return Answer::kUnknown;
+    TakenFile& file = *found->second;
+    if (question.is_only_if_written && !file.is_writable && !file.may_be_together)
+      return Answer::kReleased;
+    if (!hand_back_locked(file, "a child uses it, too")) return Answer::kRefused;
+  }
+  return ask_others_back(question.file) ? Answer::kReleased : Answer::kRefused;
 }
 
 bool map_by_kernel(const Mapping& m) {
@@ -249,7 +257,20 @@ bool Door::hand_back_locked(TakenFile& file, const char* why) {
   return s.ok();
 }
 
+// Others may hand back another file that this process has, too, and wait for it.
 Status Door::try_to_hand_back(TakenFile& file, const char* why) {
+  constexpr uint64_t kNsMax = 60'000'000'000, kPauseNs = 1'000'000;
+  os::WaitLimit limit(kNsMax);
+  for (;;) {
+    const bool is_together = file.is_together();
+    const Status s = try_once_to_hand_back(file, why);
+    if (s.ok() || s.code() != EAGAIN || !is_together || limit.is_over()) return s;
+    hand_back_wanted_but(&file);
+    os::pause(kPauseNs);
+  }
+}
+
+Status Door::try_once_to_hand_back(TakenFile& file, const char* why) {
   if (is_inherited(file) || file.mappings.empty()) return {};
   std::vector<Region::Impl*> regions;
   for (const auto& [address, m] : file.mappings) {
@@ -260,6 +281,7 @@ Status Door::try_to_hand_back(TakenFile& file, const char* why) {
     regions.push_back(m->region.get());
   }
   add_ended(file);
+  if (file.is_together()) note_cut_off(file);
   const Status s = runtime_->changes->hand_back(regions, [&]() -> Status {
     // Each mapping replaces one that exists, so the kernel has no reason to refuse.
     for (const auto& [address, m] : file.mappings) {
@@ -275,7 +297,10 @@ Status Door::try_to_hand_back(TakenFile& file, const char* why) {
   }
   for (const auto& [address, m] : file.mappings) {
     OC_ASSERT(mappings_.contains(address));
-    note_left(file.path, m->size_bytes, std::string("handed back: ") + why);
+    if (m->is_face)
+      real().munmap(address, m->size_bytes);
+    else
+      note_left(file.path, m->size_bytes, std::string("handed back: ") + why);
     mappings_.erase(address);
   }
   file.mappings.clear();
@@ -317,82 +342,12 @@ void Door::note_descriptor(int fd) {
   if (::fstat(fd, &about) != 0) return;
   TakenFile* file = file_of_identity(identity_of(about));
   if (file == nullptr) return;
-  if (fd < DescriptorTable::kDescriptorsMax)
+  if (fd < DescriptorTable::kDescriptorsMax) {
     DescriptorTable::set_file(fd, file);
-  else if (file->is_writable)
+    if (file->may_be_together) note_descriptor_of(*file);
+  } else if (file->is_writable) {
     hand_back(*file, "the program has more descriptors than can be followed");
-}
-
-// Stores in pieces, so that a thread that waits sees the progress. REQUIRES: `lock_` is locked.
-void Door::store_pieces(TakenFile& file) {
-  OC_CHECK(file.cache() != nullptr);
-  constexpr uint64_t kPieceBytes = 16 << 20;
-  PageCache& cache = *file.cache();
-  const uint64_t piece = std::max<uint64_t>(kPieceBytes / cache.page_bytes, 1);
-  const uint64_t end = std::min(
-      round_up(cache.store_bytes.load(), cache.page_bytes) / cache.page_bytes, cache.page_count());
-  for (uint64_t page = 0; page < end; page += piece) {
-    // What cannot be stored is reported when the file is handed back.
-    if (!runtime_->engine->evict(cache, page, std::min(page + piece, end)).ok()) return;
-    LastStore::note_progress();
   }
-}
-
-// A file that cannot be stored is reported once, although several places try the same end.
-void Door::leave_writable(const char* why) {
-  if (is_of_another_process()) return;
-  const Inside inside;
-  const os::Locked locked(lock_);
-  for (const auto& [identity, file] : files_) {
-    if (!file->is_writable || file->mappings.empty()) continue;
-    store_pieces(*file);
-    const Status s = try_to_hand_back(*file, why);
-    if (!s.ok() && std::exchange(file->loss_told_in, LastStore::attempt()) != LastStore::attempt())
-      say(file->path + ": what the program wrote cannot be stored: " + ::strerrordesc_np(s.code()) +
-              "; it is lost when the process ends",
-          true);
-    LastStore::note_progress();
-  }
-}
-
-// Removes only the buffer's name: its mappings are needed until the last instruction.
-void Door::leave_buffer() {
-  const Inside inside;
-  const os::Locked locked(lock_);
-  if (runtime_ != nullptr && runtime_->sharing->buffer() != nullptr)
-    runtime_->sharing->buffer()->member().remove_file_if_last();
-}
-
-void Door::store_all() {
-  if (!is_any_taken() || is_of_another_process()) return;
-  leave_writable("the process ends, or becomes another program");
-}
-
-// The files of profiles are locked and written without the door's lock: under it nothing may be
-// locked that fork() stops before it (at_fork.h).
-void Door::keep_learnt() {
-  if (is_of_another_process()) return;
-  const Inside inside;
-  std::shared_ptr<Runtime::Impl> runtime;
-  {
-    const os::Locked locked(lock_);
-    if (runtime_ == nullptr || !runtime_->learnt->learns_by_option() || kept_ == Kept::kFailed)
-      return;
-    runtime = runtime_;
-  }
-  Kept kept = Kept::kNothing;  // what may succeed later is tried again
-  try {
-    const Status s = runtime->learnt->keep(false);
-    if (s.ok())
-      kept = Kept::kAll;
-    else if (s.code() != EAGAIN)
-      kept = Kept::kFailed;
-    if (!s.ok()) say(s.message(), kept == Kept::kFailed);
-  } catch (const std::bad_alloc&) {
-    say("what was learnt cannot be kept: no memory is left");
-  }
-  const os::Locked locked(lock_);
-  kept_ = kept;
 }
 
 }  // namespace outcore::preload

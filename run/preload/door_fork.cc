@@ -24,6 +24,7 @@
 #include "run/preload/own_memory.h"
 #include "run/preload/own_threads.h"
 #include "run/preload/real.h"
+#include "run/preload/settings.h"
 #include "run/preload/watch.h"
 #include "run/preload/window.h"
 #include "run/preload/words.h"
@@ -118,7 +119,7 @@ void Door::after_fork_in_child() {
   // The parent's runtime cannot be used here, and must not be ended either, so it is never freed.
   static_cast<void>(new std::shared_ptr<Runtime::Impl>(std::move(runtime_)));
   runtime_ = nullptr;
-  has_tried_runtime_ = false;
+  has_tried_runtime_ = shares_writes_ = false;
   not_taken_ = {};
   cache_room_.forget();
   kept_ = Kept::kNothing;
@@ -218,11 +219,36 @@ bool is_open_as(int fd, const Identity& identity) {
 
 }  // namespace
 
+// The parent may have ended before those with whom it wrote the file.
+void Door::ask_others_in_child(const Identity& identity) {
+  if (!settings().shares_writes || is_of_another_process()) return;
+  try {
+    std::thread([&] {  // because this may be a signal handler on a small stack
+      const Inside inside;
+      std::string why;
+      try {
+        if (start_runtime(&why)) ask_others_back(identity);
+      } catch (const std::bad_alloc&) {
+        say("a child could not look who else writes a file of its parent", true);
+      }
+    })
+        .join();
+  } catch (const std::exception&) {
+    say("a child could not look who else writes a file of its parent", true);
+  }
+}
+
 // Puts the kernel's mappings in place of the placeholders. REQUIRES: `lock_` is locked.
 void Door::map_inherited(TakenFile& file) {
   OC_ASSERT(!file.mappings.empty());
   if (file.is_writable) release_or_end(file);
+  if (file.is_writable) ask_others_in_child(file.identity);
   for (const auto& [address, m] : file.mappings) {
+    if (m->is_face) {
+      real().munmap(address, m->size_bytes);
+      runtime::forget_inherited(address, m->size_bytes);
+      continue;
+    }
     // The program may have closed the descriptor since, and its number may be another file's.
     if (!is_open_as(file.fd_of(*m), file.identity) || !map_by_kernel(*m)) {
       say("this child has closed " + file.path + ", which it reads: it cannot go on", true);

@@ -11,13 +11,16 @@
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/buffer/opener.h"
 #include "core/os/file_calls.h"
 #include "core/runtime/learnt_starts.h"
 #include "core/runtime/mapper.h"
+#include "core/runtime/sharing.h"
 #include "run/preload/bounce.h"
 #include "run/preload/coherence.h"
 #include "run/preload/deadly_signals.h"
@@ -105,11 +108,18 @@ bool is_worth_telling(const NewMapping& made, const std::string& path) {
          made.size_bytes >= std::min(settings().min_bytes, uint64_t{64} << 20);
 }
 
+// Of a file that may be written together with others.
+bool is_to_share(const NewMapping& made) {
+  return settings().shares_writes && made.size_bytes >= settings().min_bytes &&
+         (made.flags & MAP_TYPE) != MAP_PRIVATE;
+}
+
 // The buffer that processes share by default if the first process of a run has started them, and no
 // option says anything about buffers. Empty: none. Processes whose budget follows what others leave
 // share none, and only those with the same budget share one.
 std::string default_buffer() {
-  if (settings().buffer.empty() || settings().root == ::getpid()) return {};
+  if (settings().buffer.empty()) return {};
+  if (settings().root == ::getpid() && !settings().shares_writes) return {};
   const Result<runtime::ResolvedOptions> options = runtime::resolve_options({});
   if (!options || options.value().adapts_budget || options.value().source_of("buffer") != "default")
     return {};
@@ -154,6 +164,7 @@ bool Door::start_runtime(std::string* why) {
       why_no_runtime_ = "no thread could be started that stores what was written at the end";
     }
     if (runtime_ != nullptr) {
+      begin_to_share();
       cache_room_.begin(*runtime_);
       for (const NotTaken::Entry& e : not_taken_.entries())
         runtime_->sheet->memory().add_left_file(e.path, e.size_bytes, e.reason);
@@ -187,6 +198,11 @@ void Door::include(const std::byte* address, uint64_t size_bytes) {
 bool Door::take(const NewMapping& made) {
   if (is_of_another_process()) return false;  // the child of vfork, in its parent's memory
   const Inside inside;
+  // Who looks whether others have the file open must not meet one that is about to join.
+  std::optional<buffer::Member::OpeningLock> opening;
+  buffer::Member* const member = is_to_share(made) ? member_to_share() : nullptr;
+  if (member != nullptr) opening.emplace(*member);
+  const buffer::Opening own(member);
   const os::Locked locked(lock_);
   return take_locked(made);
 }
@@ -211,12 +227,13 @@ bool Door::take_locked(const NewMapping& made) {
     if (file->mappings.empty()) close_file(*file);
     file = nullptr;
   }
-  if (file != nullptr) return true;
+  if (file != nullptr && file->is_together()) keep_face(*file);
+  if (file != nullptr && !file->mappings.empty()) return true;
   // A mapping of the kernel would not see what is written through Outcore, nor the other way round.
   if (is_taken && known->second->is_writable)
     hand_back_locked(*known->second,
                      ("another mapping of it stays with the kernel: " + why).c_str());
-  if (is_worth_telling(made, path)) note_left(path, made.size_bytes, why);
+  if (!made.is_face && is_worth_telling(made, path)) note_left(path, made.size_bytes, why);
   return false;
 }
 
@@ -235,6 +252,9 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
     file.is_named = settings().is_named(path);
     file.remark.clear();
     file.is_writable = file.is_unchanging = false;
+    file.may_be_together = shares_writes_ && S_ISREG(about.st_mode);
+    file.board = file.may_be_together ? &runtime_->sharing->buffer()->member().board() : nullptr;
+    file.is_joining = file.may_be_together && are_writers_there(identity);
   }
   const std::string by_descriptor = "/proc/self/fd/" + std::to_string(made.fd);
   const bool is_enough = file.fd >= 0 && (!may_write || file.is_open_for_writing);
@@ -291,8 +311,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
       std::max(made.offset + size_bytes, file_bytes) * 2 + (uint64_t{1} << 30);
   const Runtime::Impl::Lent lent{made.address, size_bytes, room_bytes,
                                  !file.is_writable && file.is_unchanging};
-  Result<std::unique_ptr<Region::Impl>> region =
-      runtime_->mapper->map(file.store, file.path, options, &lent);
+  Result<std::unique_ptr<Region::Impl>> region = map_region(file, made, options, lent);
   if (!region) {
     *why = region.message();
     // The kernel's mapping may be gone in part.
@@ -308,6 +327,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   mapping->protection = made.protection;
   mapping->flags = made.flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE);
   mapping->pattern = made.pattern;
+  mapping->is_face = made.is_face;
   mapping->may_write = (made.flags & MAP_TYPE) != MAP_PRIVATE &&
                        (::fcntl(made.fd, F_GETFL, 0L) & O_ACCMODE) == O_RDWR;
   mapping->file = &file;
@@ -320,6 +340,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
                                                 : "mprotect";
   if (delivery != Delivery::kMessages) set_needs_bounce();
   mapping->region = std::move(region).value();
+  if (file.mappings.empty() && mapping->region->cache->writes != nullptr) note_together(file);
   mappings_[made.address] = mapping.get();
   widen_bounds(made.address, size_bytes);
   bool is_followed = true;

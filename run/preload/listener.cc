@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/buffer/opener.h"
 #include "core/os/wait.h"
 #include "run/preload/inside.h"
 #include "run/preload/real.h"
@@ -121,7 +122,13 @@ int group_on(const char* path, unsigned kind, uint64_t events) {
 
 }  // namespace
 
-int Listener::mark_opens(const Identity& identity, int fd) {
+// This process; or one that looks what it has opened as soon as it has.
+bool Listener::may_open(const Entry& entry, int process) {
+  return process == ::getpid() ||
+         (entry.members != nullptr && buffer::Opener::is_opening(*entry.members, process));
+}
+
+int Listener::mark_opens(const Identity& identity, int fd, const buffer::Board* members) {
   OC_ASSERT(fd >= 0);
   entries_.reserve(entries_.size() + 1);  // so that no mark is lost for lack of memory
   const PathOf path(fd);
@@ -129,7 +136,9 @@ int Listener::mark_opens(const Identity& identity, int fd) {
   // Each file has one group, and one more reports the changes of all: a user may have 128 groups.
   // Without that one, the group of the file reports its changes.
   const uint64_t changes = changes_.watch(path.get()) == 0 ? 0 : FAN_MODIFY;
-  entry.fd = group_on(path.get(), FAN_CLASS_PRE_CONTENT, changes | FAN_OPEN_PERM | kPreAccess);
+  entry.members = members;
+  if (members == nullptr)
+    entry.fd = group_on(path.get(), FAN_CLASS_PRE_CONTENT, changes | FAN_OPEN_PERM | kPreAccess);
   entry.asks_access = entry.fd >= 0;
   if (entry.fd < 0) entry.fd = group_on(path.get(), FAN_CLASS_CONTENT, changes | FAN_OPEN_PERM);
   entry.has_permission = entry.fd >= 0;
@@ -227,7 +236,11 @@ bool Listener::read_events(Entry& entry) {
     if (n <= 0) return has_others;
     for (auto* e = reinterpret_cast<fanotify_event_metadata*>(buffer); FAN_EVENT_OK(e, n);
          e = FAN_EVENT_NEXT(e, n)) {
-      const bool is_own = e->pid == ::getpid();
+      // What is only reported is heard when the call is over.
+      const bool is_call = (e->mask & (FAN_OPEN_PERM | kPreAccess)) != 0;
+      const bool is_own =
+          may_open(entry, e->pid) ||
+          (!is_call && entry.members != nullptr && buffer::Opener::is_one(*entry.members, e->pid));
       has_others = has_others || !is_own;
       if (e->fd < 0) continue;
       if ((e->mask & (FAN_OPEN_PERM | kPreAccess)) == 0)
@@ -246,12 +259,16 @@ void Listener::read_changes() {
   bool is_any_of_use = false, is_any = false;
   for (int events = 0; events < kEventsMax; ++events) {
     Identity changed;
-    const ChangeGroup::Heard heard = changes_.next(&changed);
+    int process = 0;
+    const ChangeGroup::Heard heard = changes_.next(&changed, &process);
     if (heard == ChangeGroup::Heard::kNothing) break;
     is_any = true;
     if (heard == ChangeGroup::Heard::kOwn) continue;
     for (Entry& e : entries_) {
       if (!e.has_permission || (heard == ChangeGroup::Heard::kFile && !(e.identity == changed)))
+        continue;
+      if (heard == ChangeGroup::Heard::kFile && e.members != nullptr &&
+          buffer::Opener::is_one(*e.members, process))
         continue;
       e.is_changed = is_any_of_use = true;
     }

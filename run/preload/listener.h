@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/buffer/board.h"
 #include "run/preload/change_group.h"
 #include "run/preload/identity.h"
 
@@ -28,8 +29,9 @@ class Listener {
   int lease(const Identity& identity, int fd);
   // Makes other processes that open the file wait for us, and those that shorten it by its name, if
   // the kernel can ask us (Linux 6.14: ext4, xfs, btrfs). Other changes are reported. 1: openers do
-  // not wait either, but are reported.
-  int mark_opens(const Identity& identity, int fd);
+  // not wait either, but are reported. With `members` only strangers are asked, and only when they
+  // open it: see Watch.
+  int mark_opens(const Identity& identity, int fd, const buffer::Board* members);
   // Has changes of the file by other processes reported.
   int mark_changes(const Identity& identity, int fd);
   // Stops asking before accesses, or begins again. Descriptors that are opened while it does not
@@ -51,14 +53,16 @@ class Listener {
     Identity identity;
     int fd = -1;
     bool is_lease = false;
-    bool has_permission = false;  // openers wait for our answer
-    bool asks_access = false;     // as do later accesses by what is opened, and truncations
+    bool has_permission = false;             // openers wait for our answer
+    const buffer::Board* members = nullptr;  // who may open and change it
+    bool asks_access = false;  // as do later accesses by what is opened, and truncations
     int quiet_count = 0;
     bool is_changed = false;   // by others, as the changes say
     bool is_told = false;      // it was reported, and is being handed back
     std::vector<int> waiting;  // events that must be answered
   };
   void allow(const Entry& entry, int fd);
+  static bool may_open(const Entry& entry, int process);
   void let_wait(Entry& entry, int fd);
   bool read_events(Entry& entry);
   void read_changes();

@@ -27,11 +27,11 @@ const void* library_of(F function) {
 }
 
 // The calls on mappings, as the C library makes them.
-void* map(void* a, size_t n, int protection, int flags, int fd, off_t at) {
+void* map_directly(void* a, size_t n, int protection, int flags, int fd, off_t at) {
   return reinterpret_cast<void*>(table.syscall(SYS_mmap, a, n, protection, flags, fd, at));
 }
-int unmap(void* a, size_t n) { return static_cast<int>(table.syscall(SYS_munmap, a, n)); }
-void* remap(void* a, size_t n, size_t m, int flags, ...) {
+int unmap_directly(void* a, size_t n) { return static_cast<int>(table.syscall(SYS_munmap, a, n)); }
+void* remap_directly(void* a, size_t n, size_t m, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
   void* const to = va_arg(arguments, void*);  // read even if it was not passed, as there
@@ -44,9 +44,9 @@ void* remap(void* a, size_t n, size_t m, int flags, ...) {
 // functions are left out.
 void leave_out_hooks(Real& found) {
   const void* const library = library_of(found.syscall);
-  if (library_of(found.mmap) != library) found.mmap = map;
-  if (library_of(found.munmap) != library) found.munmap = unmap;
-  if (library_of(found.mremap) != library) found.mremap = remap;
+  if (library_of(found.mmap) != library) found.mmap = map_directly;
+  if (library_of(found.munmap) != library) found.munmap = unmap_directly;
+  if (library_of(found.mremap) != library) found.mremap = remap_directly;
 }
 
 void look_all_up() {

@@ -49,6 +49,7 @@ Settings read_settings() {
   if (const char* store = std::getenv("OUTCORE_STORE"); store != nullptr && *store != 0)
     s.store = store;
   s.allows_aio = is_set("OUTCORE_RUN_ALLOW_AIO");
+  s.shares_writes = is_set("OUTCORE_RUN_SHARE_WRITES");
   s.is_explaining = is_set("OUTCORE_RUN_EXPLAIN");
   s.is_quiet = is_set("OUTCORE_RUN_QUIET");
   if (const char* json = std::getenv("OUTCORE_RUN_JSON")) s.json = json;

@@ -15,6 +15,7 @@ struct Settings {
   std::string store = "scratch:";  // where memory of --alloc rests
   uint64_t alloc_bytes = 0;        // allocations of at least this size lie on scratch; 0: none
   bool allows_aio = false;         // io_uring and aio are allowed beside --alloc
+  bool shares_writes = false;      // what several processes write is shared in a buffer, too
   bool is_explaining = false;
   bool is_quiet = false;
   std::string json;    // where the report goes; empty: nowhere

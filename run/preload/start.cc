@@ -12,6 +12,7 @@
 #include "run/preload/calls.h"
 #include "run/preload/fork.h"
 #include "run/preload/heap.h"
+#include "run/preload/joining_open.h"
 #include "run/preload/last_store.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/requests.h"
@@ -55,6 +56,7 @@ __attribute__((constructor)) void begin() {
   keep_requests_from_children();
   Door::instance().begin();
   keep_report();
+  JoiningOpen::prepare();
   Heap::prepare();
   ::at_quick_exit(retire_at_quick_exit);
   // An inherited mask may block signals that must never be blocked.

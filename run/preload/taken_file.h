@@ -39,6 +39,9 @@ struct Mapping {
   // MADV_NORMAL, RANDOM or SEQUENTIAL: the program's last advice for any part. The kernel gets it
   // if the mapping goes back to the kernel.
   int pattern = MADV_NORMAL;
+  // It is ours, and not the program's: so this process is among those who write the file together
+  // for as long as the program has a descriptor of it.
+  bool is_face = false;
   TakenFile* file = nullptr;
   // Shows the bytes that the file has. Behind them the kernel's mapping is left, which raises
   // SIGBUS until the file is that long.
@@ -65,7 +68,10 @@ struct TakenFile {
   bool is_open_for_writing = false;  // `fd` and `store` are
   bool is_named = false;             // by --map
   std::atomic<bool> is_watched{false};
-  std::string remark;  // how it is kept coherent, for --explain
+  // It may be written together with other processes (buffer::HandingBack); which do so already.
+  bool may_be_together = false, is_joining = false;
+  const buffer::Board* board = nullptr;  // of these processes, if it may
+  std::string remark;                    // how it is kept coherent, for --explain
   std::map<std::byte*, std::unique_ptr<Mapping>> mappings;
   bool is_counted = false;           // it counts as taken
   bool is_written_by_calls = false;  // while it was mapped
@@ -87,6 +93,8 @@ struct TakenFile {
   paging::PageCache* cache() const {
     return mappings.empty() ? nullptr : mappings.begin()->second->region->cache;
   }
+  // Written together with other processes.
+  bool is_together() const { return cache() != nullptr && cache()->writes != nullptr; }
 };
 
 }  // namespace outcore::preload

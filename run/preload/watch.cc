@@ -36,6 +36,7 @@ struct Command {
   Watch::For what = Watch::For::kOpens;
   Identity identity;
   int fd = -1;  // of the process
+  const buffer::Board* board = nullptr;
   int result = 0;
   std::atomic<uint32_t> is_done{0};
   Command* next = nullptr;  // the one that was asked before
@@ -160,7 +161,7 @@ Status Watch::start() {
 
 int Watch::watch(TakenFile& file, For what) {
   if (Status s = start(); !s) return -s.code();
-  Command command{Command::Kind::kWatch, what, file.identity, file.fd};
+  Command command{Command::Kind::kWatch, what, file.identity, file.fd, file.board};
   impl_->ask(&command);
   file.is_watched = command.result >= 0;
   return command.result;
@@ -169,7 +170,7 @@ int Watch::watch(TakenFile& file, For what) {
 void Watch::end(TakenFile& file) {
   if (!file.is_watched || impl_ == nullptr) return;
   file.is_watched = false;
-  Command command{Command::Kind::kEnd, For::kOpens, file.identity, file.fd};
+  Command command{Command::Kind::kEnd, For::kOpens, file.identity, file.fd, nullptr};
   impl_->ask(&command);
 }
 
@@ -186,7 +187,7 @@ Watch::Quiet::~Quiet() {
 void Watch::ask_access(const TakenFile& file, bool is_asking) {
   if (impl_ == nullptr) return;
   Command command{is_asking ? Command::Kind::kAsk : Command::Kind::kQuiet, For::kOpens,
-                  file.identity, file.fd};
+                  file.identity, file.fd, nullptr};
   impl_->ask(&command);
 }
 
@@ -215,7 +216,9 @@ int Watch::Impl::carry_out(const Command& command, Listener& listener) {
     case For::kWrites:
       return listener.lease(command.identity, command.fd);
     case For::kOpens:
-      return listener.mark_opens(command.identity, command.fd);
+      return listener.mark_opens(command.identity, command.fd, nullptr);
+    case For::kStrangersOpens:
+      return listener.mark_opens(command.identity, command.fd, command.board);
     case For::kChanges:
       return listener.mark_changes(command.identity, command.fd);
   }

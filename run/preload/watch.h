@@ -23,7 +23,10 @@ namespace outcore::preload {
 
 class Watch {
  public:
-  enum class For : uint8_t { kWrites, kOpens, kChanges };
+  // kStrangersOpens: as kOpens, but that members of file.board may open the file (buffer::Opening)
+  // and change it, as they do so as this process does; and who shortens the file by its name does
+  // not wait: the descriptors of those members would ask us at each access.
+  enum class For : uint8_t { kWrites, kOpens, kStrangersOpens, kChanges };
 
   static Watch& instance();
 
@@ -33,7 +36,6 @@ class Watch {
   // at a time. Any thread but the two.
   int watch(TakenFile& file, For what);
   void end(TakenFile& file);
-
   // Starts the threads, if they do not run yet. Without them no file that is written can be taken.
   Status start();
 

@@ -36,6 +36,18 @@ foreach(delivery messages in-thread)
 endforeach()
 agree(fork_shared.auto fork_shared "--budget 4M --min-size 4k --buffer fork_shared.auto" FOLDER)
 
+# Processes that write one file.
+foreach(delivery messages in-thread)
+  agree(written_together.${delivery} written_together
+    "--budget 4M --min-size 4k --share-writes --delivery ${delivery}" FOLDER)
+  agree(written_together.off.${delivery} written_together "${small} --delivery ${delivery}" FOLDER)
+endforeach()
+add_test(NAME preload.written_together.shared
+  COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/written_together.sh ${CMAKE_BINARY_DIR}/bin/outcore
+    $<TARGET_FILE:preload_written_together>)
+set_tests_properties(preload.written_together.shared PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77
+  LABELS "preload;nosan")
+
 # What `auto` takes.
 foreach(program sigbus_handler fork_threads blocking cancel small_stack raw_calls
     fork_mappings shared_memory_children kill_oneself guarded_heap hooked_mappings file_times)
