@@ -166,11 +166,8 @@ std::vector<Line> process_head(const ProcessView& process, const PageStyle& styl
 
 // What of its files is the kernel's, and why: not what has been taken again since.
 std::vector<Line> left_lines(const ProcessView& process, const PageStyle& style) {
-  constexpr std::string_view kFile = "file:";
   std::vector<std::string> taken;
-  process.for_each_store([&](const StoreView& store) {
-    if (store.now.uri.starts_with(kFile)) taken.push_back(store.now.uri.substr(kFile.size()));
-  });
+  process.for_each_store([&](const StoreView& store) { taken.push_back(name_of(store)); });
   std::vector<Line> lines;
   for (const RuntimeView& runtime : process.runtimes)
     for (const LeftFile& file : runtime.now.left_files) {
