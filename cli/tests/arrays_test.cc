@@ -333,7 +333,7 @@ TEST_F(ArraysCommand, WhatIsWrongIsSaidAndChangesNothing) {
   expect_refused("import DIR/u.npy --to DIR/run.oca", 1, "--replace");
   expect_refused("import DIR/u.npy x --to DIR/run.oca", 1, "it has u");
   expect_refused("import DIR/cut.npy --to DIR/new.oca", 1, "truncated");
-  expect_refused("import DIR/text.npy --to DIR/new.oca", 1, "no .npy file");
+  expect_refused("import DIR/text.npy --to DIR/new.oca", 1, "not an .npy file");
   expect_refused("import DIR/pickled.npy --to DIR/new.oca", 1, "pickled");
   for (const std::string to : {"DIR/new.oca", "DIR/run.oca --replace"}) {
     expect_refused("import DIR/u.npy --compress zip --to " + to, 2, "zstd:LEVEL");

@@ -298,7 +298,7 @@ TEST_F(Bench, AFileThatIsNoGraphIsRefused) {
   std::ofstream(path("graph")) << std::string(10000, 'x');
   const Outcome outcome = bench("bfs --memory dram --graph " + path("graph"));
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.err.find("no graph"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("not a graph"), std::string::npos) << outcome.err;
 }
 
 TEST_F(Bench, AGraphOfAnEdgeListIsSearched) {

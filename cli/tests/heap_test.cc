@@ -76,7 +76,7 @@ TEST_F(HeapCommand, TellsEachFindingInALine) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.out, "");
   EXPECT_TRUE(outcome.err.starts_with("outcore: check the heap ")) << outcome.err;
-  EXPECT_NE(outcome.err.find("no persistent heap"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("not a persistent heap"), std::string::npos) << outcome.err;
   EXPECT_EQ(outcome.err.find("create()"), std::string::npos) << outcome.err;
   EXPECT_EQ(run_heap("info " + heap_path).status, 1);
 }

@@ -211,8 +211,8 @@ TEST_F(RunBuffer, WrongWordsAreToldInOneLine) {
                 {"serve a/b --budget 16M", "a name has letters", 2},
                 {"serve x --budget 1M", "the least is 4 MiB", 2},
                 {"serve x --budget 16M missing", "hold missing", 1},
-                {"serve x --budget 16M .", "no regular file", 2},
-                {"serve x --budget 16M /dev/null", "no regular file", 2},
+                {"serve x --budget 16M .", "not a regular file", 2},
+                {"serve x --budget 16M /dev/null", "not a regular file", 2},
                 {"serve x --budget 16M /proc/self/status", "empty", 2}};
   for (const auto& [words, why, status] : kWrong) {
     const Outcome outcome = bash(command_path() + " " + words);

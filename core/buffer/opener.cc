@@ -36,6 +36,7 @@ void Opener::introduce(Member& member) {
 }
 
 const MemberRecord* Opener::find(const Board& board, int32_t process, bool may_have_ended) {
+  if (process <= 0) return nullptr;  // of a namespace that is not seen from here
   const uint32_t end = board.members_end.load();
   for (uint32_t i = 0; i < end && i < kMembersMax; ++i) {
     const MemberRecord& record = board.members[i];

@@ -126,7 +126,8 @@ Status may_join(const FileRecord* file, SharedFile::Use use) {
   const bool is_together = use == Use::kTogether || use == Use::kJoined;
   if (file == nullptr)
     return use == Use::kJoined ? Error{ENOENT, "nobody writes it any more"} : Status();
-  if (HandingBack::is_under_way(*file)) return Error{EAGAIN, "it is just handed to the kernel"};
+  if (HandingBack::is_under_way(*file) || HandingBack::is_released(*file))
+    return Error{EAGAIN, "it is just handed to the kernel"};
   if (file->is_together.load() != 0 && !is_together)
     return Error{EBUSY, "programs under `outcore run` write it: let them end first"};
   if (file->is_together.load() == 0 && is_together)

@@ -101,7 +101,8 @@ class LineFile {
       if (is_new_) file_ = open_to_append(path);
       if (file_ < 0 || ::fstat(file_, &about_) != 0 || !S_ISREG(about_.st_mode)) return;
       is_locked_ = lock_briefly(file_);
-      if (::fstat(file_, &about_) != 0 || about_.st_nlink != 0) return;
+      // One without a name is named by a descriptor, as /dev/stderr.
+      if (::fstat(file_, &about_) != 0 || about_.st_nlink != 0 || is_named()) return;
       close();
     }
     file_ = -ESTALE;
@@ -131,6 +132,11 @@ class LineFile {
   }
 
  private:
+  bool is_named() const {
+    struct stat named {};
+    return ::stat(path_.c_str(), &named) == 0 && named.st_ino == about_.st_ino &&
+           named.st_dev == about_.st_dev;
+  }
   // The file is as it was, or gone where it was not. Returns the error.
   int take_back(ssize_t written, int error) const {
     struct stat now {

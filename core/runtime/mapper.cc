@@ -276,7 +276,7 @@ Status Mapper::make_frames(PageCache& cache, const Mechanism& mechanism) const {
   return {};
 }
 
-// REQUIRES: the runtime_.mapping lock is held.
+// REQUIRES: the mapping lock is held.
 Status Mapper::share_frames(PageCache& cache) const {
   OC_CHECK(!cache.frames->can_share());
   Result<const os::FaultSource*> source =
@@ -301,10 +301,9 @@ Status Mapper::join(PageCache& cache, const std::shared_ptr<Store>& store, const
                   "it is mapped already, with another delivery: use the same, or unmap it first");
   if (!cache.frames->can_share()) {
     if (!runtime_.kernel.has_write_tracking)
-      return refuse(
-          ENOTSUP, cache.uri,
-          "it is mapped already, and this runtime_.kernel cannot share its frames (Linux 6.7 "
-          "can): map it with delivery=mprotect");
+      return refuse(ENOTSUP, cache.uri,
+                    "it is mapped already, and this kernel cannot share its frames (Linux 6.7 "
+                    "can): map it with delivery=mprotect");
     // While frames are replaced, touches raise SIGSEGV, except with message delivery.
     if (cache.delivery != Delivery::kMessages && os::is_segv_handler_replaced())
       return refuse(EBUSY, cache.uri,

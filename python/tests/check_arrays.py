@@ -236,7 +236,7 @@ def test_wrong_input_is_one_line(path, tmp_path):
     other = tmp_path / "thesis.txt"
     other.write_text("x" * 10000)
     for mode in "rwa":
-        with pytest.raises(OSError, match="no container"):
+        with pytest.raises(OSError, match="not a container"):
             outcore.Arrays(other, mode)
     assert other.read_text() == "x" * 10000
 

@@ -254,7 +254,7 @@ def test_wrong_input_is_one_line(near, far, tmp_path):
     assert caught.value.filename == os.fspath(tmp_path / "no" / "far.oca")
     thesis = tmp_path / "thesis.txt"
     thesis.write_text("x" * 10000)
-    with pytest.raises(OSError, match="no container"):
+    with pytest.raises(OSError, match="not a container"):
         run.drain(thesis)
     assert not far.exists() and thesis.read_text() == "x" * 10000
     with outcore.drain(near, far) as drain, pytest.raises(ValueError):

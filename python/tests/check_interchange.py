@@ -292,7 +292,7 @@ def test_what_is_refused_changes_nothing(tmp_path):
     (tmp_path / "text.npy").write_text("no array")
     (tmp_path / "b.h5").write_text("no array")
     for name, words in {"o.npy": "pickled", "u.npy": "encode", "cut.npy": "truncated",
-                        "head.npy": "header", "text.npy": "no .npy file", "a.npy": "--replace",
+                        "head.npy": "header", "text.npy": "not an .npy file", "a.npy": "--replace",
                         "b.h5": "open", "none.npy": "No such file", "a.csv": ".zarr"}.items():
         told = run("import", tmp_path / name, "--to", tmp_path / "run.oca",
                    status=2 if name == "a.csv" else 1)

@@ -196,7 +196,7 @@ def test_a_path_may_look_like_anything(tmp_path, monkeypatch):
 @pytest.mark.parametrize("wrong, why", [
     ({"mode": "q"}, "mode 'q' is unknown"), ({"order": "K"}, "order 'K'"),
     ({"format": "csv"}, "format 'csv'"), ({"advise": "maybe"}, "advice 'maybe'"),
-    ({"page": "5k"}, "power of two"), ({"page": "lots"}, "no size"),
+    ({"page": "5k"}, "power of two"), ({"page": "lots"}, "not a size"),
     ({"storage_options": {"key": 1}}, "storage_options"),
     ({"budget": "1k"}, "budget"), ({"policy": "best"}, "policy"),
     ({"budget": "1G", "runtime": outcore.default_runtime()}, "either"),

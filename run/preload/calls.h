@@ -21,6 +21,9 @@
 
 namespace outcore::preload {
 
+// The call is the kernel's alone: nothing of the program is taken, or the caller is ours.
+inline bool is_plain() { return !Door::is_any_taken() || is_inside(); }
+
 inline bool concerns(const void* address, size_t size_bytes) {
   if (!Door::is_any_taken() || is_inside() || !Door::may_concern(address, size_bytes)) return false;
   Door::revive_range(address, size_bytes);

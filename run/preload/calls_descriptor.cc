@@ -1,6 +1,5 @@
-// open, close, dup and what changes a file's size. See calls.h.
+// open, close, dup and truncate. See calls.h.
 #include <fcntl.h>
-#include <linux/falloc.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -19,8 +18,6 @@
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
 namespace {
-
-bool is_plain() { return !Door::is_any_taken() || is_inside(); }
 
 // A child of vfork is about to use a file by its name. If its parent has taken the file, the parent
 // hands it back.
@@ -59,6 +56,14 @@ int opened(int fd) {
   }
   errno = saved_errno;
   return fd;
+}
+
+// By a call that joins nobody who writes the file together with others.
+int opened_strangely(int fd) {
+  const int result = opened(fd);
+  if (result >= 0 && JoiningOpen::is_on() && !is_inside() && !is_borrowing())
+    afterwards([result] { Door::instance().opened_as_stranger(result); });
+  return result;
 }
 
 int open_any(int folder, const char* path, int flags, mode_t mode) {
@@ -123,7 +128,7 @@ OUTCORE_EXPORT int open_by_handle_at(int mount, file_handle* handle, int flags) 
       if (!is_possible) return fail(ENOMEM);
     }
   const Watch::Quiet quiet(file);
-  return opened(real().open_by_handle_at(mount, handle, flags));
+  return opened_strangely(real().open_by_handle_at(mount, handle, flags));
 }
 
 namespace outcore::preload {
@@ -134,7 +139,7 @@ int open_at_how(int folder, const char* path, open_how* how, size_t size_bytes) 
   const auto before = [&] { before_open(folder, path, static_cast<int>(how->flags), &file); };
   if (is_concerned && !is_ready(before)) return -1;
   const Watch::Quiet quiet(file);
-  return opened(
+  return opened_strangely(
       static_cast<int>(real().syscall(SYS_openat2, folder, path, how, size_bytes, 0L, 0L)));
 }
 
@@ -242,20 +247,6 @@ OUTCORE_EXPORT int fcntl(int fd, int command, ...) {
 }
 OUTCORE_ALIAS(int, fcntl64, (int, int, ...), fcntl);
 
-// -- size --
-
-OUTCORE_EXPORT int ftruncate(int fd, off_t size) noexcept {
-  TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
-  if (file == nullptr) return real().ftruncate(fd, size);
-  struct stat about;
-  const auto hand_back = [file] { Door::instance().hand_back(*file, "it is made shorter"); };
-  if (::fstat(fd, &about) == 0 && size < about.st_size && !is_ready(hand_back)) return -1;
-  const int result = real().ftruncate(fd, size);
-  afterwards([file] { Door::instance().note_growth(*file); });
-  return result;
-}
-OUTCORE_ALIAS(int, ftruncate64, (int, off_t), ftruncate);
-
 OUTCORE_EXPORT int truncate(const char* path, off_t size) noexcept {
   const auto before = [path] {
     if (is_borrowing()) return ask_for_path(AT_FDCWD, path);
@@ -267,34 +258,6 @@ OUTCORE_EXPORT int truncate(const char* path, off_t size) noexcept {
   return is_nobodys || is_ready(before) ? real().truncate(path, size) : -1;
 }
 OUTCORE_ALIAS(int, truncate64, (const char*, off_t), truncate);
-
-OUTCORE_EXPORT int fallocate(int fd, int mode, off_t at, off_t size) {
-  TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
-  if (file == nullptr) return real().fallocate(fd, mode, at, size);
-  Door& door = Door::instance();
-  constexpr int kSpaceOnly = FALLOC_FL_KEEP_SIZE;
-  constexpr int kZeros = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE;
-  const auto hand_back = [&] {
-    door.hand_back(*file, "its bytes are moved or unshared (fallocate)");
-  };
-  if ((mode & ~(kSpaceOnly | kZeros)) != 0 && !is_ready(hand_back)) return -1;
-  const auto change = [&] { return real().fallocate(fd, mode, at, size); };
-  if ((mode & kZeros) != 0 && at >= 0 && size > 0)
-    return change_file(
-        *file, [at] { return static_cast<uint64_t>(at); }, static_cast<uint64_t>(size), change);
-  const int result = change();
-  afterwards([&] { door.note_growth(*file); });
-  return result;
-}
-OUTCORE_ALIAS(int, fallocate64, (int, int, off_t, off_t), fallocate);
-
-OUTCORE_EXPORT int posix_fallocate(int fd, off_t at, off_t size) {
-  TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
-  const int result = real().posix_fallocate(fd, at, size);
-  if (file != nullptr) afterwards([file] { Door::instance().note_growth(*file); });
-  return result;
-}
-OUTCORE_ALIAS(int, posix_fallocate64, (int, off_t, off_t), posix_fallocate);
 
 namespace {
 
@@ -327,6 +290,7 @@ void note_stdio(int fd) {
   TakenFile* file = Door::is_any_taken() ? DescriptorTable::file_of(fd) : nullptr;
   if (file != nullptr)
     Door::instance().hand_back_if_writable(*file, "the program opens it by stdio");
+  if (JoiningOpen::is_on()) Door::instance().opened_as_stranger(fd);
 }
 
 FILE* opened_stdio(FILE* stream) {

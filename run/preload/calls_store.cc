@@ -26,7 +26,6 @@ namespace {
 
 constexpr uint64_t kToTheEnd = UINT64_MAX / 2;
 
-bool is_plain() { return !Door::is_any_taken() || is_inside(); }
 TakenFile* taken(int fd) { return is_plain() ? nullptr : DescriptorTable::file_of(fd); }
 
 bool is_stored(int fd, uint64_t offset = 0, uint64_t size_bytes = kToTheEnd) {

@@ -102,15 +102,25 @@ bool write_together(const Transfer& t, TakenFile& file, ssize_t* written) {
   if (!buffer.is_there()) return false;
   uint64_t at = t.offset == kHere ? 0 : static_cast<uint64_t>(t.offset);
   size_t done = 0;
+  const bool is_here = t.offset == kHere;
+  const auto move = [&](size_t forwards, size_t backwards) {
+    const auto by = static_cast<off_t>(forwards) - static_cast<off_t>(backwards);
+    if (is_here) static_cast<void>(real().lseek(t.fd, by, SEEK_CUR));
+  };
   while (done < total) {
     const size_t n = std::min(buffer.size(), total - done);
     if (!gather(t.list, t.count, done, buffer.data(), n)) break;
-    const auto place = [&] { return at = t.offset == kHere ? position_of(t.fd, kHere, true) : at; };
-    if (!Door::instance().write_by_face(file, place, {buffer.data(), n}, total - done)) break;
-    if (t.offset == kHere) static_cast<void>(real().lseek(t.fd, static_cast<off_t>(n), SEEK_CUR));
+    // The place of all bytes is the call's before another thread asks for its own.
+    const auto place = [&] {
+      return is_here && done == 0 ? at = position_of(t.fd, kHere, true) : at;
+    };
+    const auto taken = [&] { done == 0 ? move(total, 0) : void(); };
+    if (!Door::instance().write_by_face(file, {place, taken}, {buffer.data(), n}, total - done))
+      break;
     at += n;
     done += n;
   }
+  if (done != 0) move(0, total - done);
   *written = static_cast<ssize_t>(done);
   return done != 0;
 }

@@ -130,6 +130,11 @@ class Door {
   // becomes another program. Errors are reported; one of the profile's file only once.
   void keep_learnt();
   // -- files that several processes write together (--share-writes): door_together.cc --
+  // Whether others may write the file with this process just now.
+  bool is_together(const TakenFile& file);
+  // The program has opened it in a way that joins nobody: those who write it hand it back, unless
+  // this process is one of them.
+  void opened_as_stranger(int fd);
   // This process as a member of the buffer in which it shares what it writes; nullptr: it shares
   // nothing. Starts the runtime.
   buffer::Member* member_to_share();
@@ -138,8 +143,12 @@ class Door {
   void join_writers(int fd);
   // Writes the bytes where all who write the file together see them. False: they do not, or the
   // bytes, or all `rest_bytes` of the call, do not lie within the file; the kernel must write them.
-  bool write_by_face(TakenFile& file, base::FunctionRef<uint64_t()> offset,
-                     std::span<const std::byte> bytes, uint64_t rest_bytes);
+  struct Place {
+    base::FunctionRef<uint64_t()> offset;
+    base::FunctionRef<void()> taken;  // it will be written there
+  };
+  bool write_by_face(TakenFile& file, const Place& place, std::span<const std::byte> bytes,
+                     uint64_t rest_bytes);
   // The program changes the size of the file at that path: those who write it hand it back.
   void before_path_change(int folder, const char* path);
   // Others wait until this process hands some back, too.

@@ -128,10 +128,11 @@ int Door::punch(Mapping& m, uint64_t offset, uint64_t size_bytes) {
 int Door::advise(std::byte* address, uint64_t size_bytes, int advice) {
   int result = 0;
   bool is_some_together = false;  // others have it in memory, where it would stay
-  for_each_part(address, size_bytes, [&](Mapping& m, uint64_t, uint64_t) {
-    is_some_together = is_some_together || m.file->is_together();
-  });
-  if (is_some_together && advice == MADV_REMOVE)
+  if (advice == MADV_REMOVE)
+    for_each_part(address, size_bytes, [&](Mapping& m, uint64_t, uint64_t) {
+      is_some_together = is_some_together || m.file->is_together();
+    });
+  if (is_some_together)
     result = leave(address, size_bytes, "the program removes a part of it (madvise)");
   for_each_part(address, size_bytes, [&](Mapping& m, uint64_t from, uint64_t to) {
     if (result == 0) result = advise_part(m, from, to, advice);

@@ -252,7 +252,8 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
     file.is_named = settings().is_named(path);
     file.remark.clear();
     file.is_writable = file.is_unchanging = false;
-    file.may_be_together = shares_writes_ && S_ISREG(about.st_mode);
+    // Not what is mapped for reading first: if it is written later, everybody is a stranger.
+    file.may_be_together = shares_writes_ && S_ISREG(about.st_mode) && is_writable_shared(made);
     file.board = file.may_be_together ? &runtime_->sharing->buffer()->member().board() : nullptr;
     file.is_joining = file.may_be_together && are_writers_there(identity);
   }

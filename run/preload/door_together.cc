@@ -24,6 +24,7 @@
 #include "core/runtime/sharing.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
+#include "run/preload/others.h"
 #include "run/preload/real.h"
 #include "run/preload/settings.h"
 #include "run/preload/watch.h"
@@ -121,6 +122,26 @@ void Door::before_path_change(int folder, const char* path) {
   ask_others_back(identity_of(about));
 }
 
+bool Door::is_together(const TakenFile& file) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  return file.is_together();
+}
+
+void Door::opened_as_stranger(int fd) {
+  struct stat about;
+  if (!settings().shares_writes || ::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return;
+  const Inside inside;
+  const Identity identity = identity_of(about);
+  {
+    const os::Locked locked(lock_);
+    const auto known = files_.find(identity);
+    const bool is_taken = known != files_.end() && !known->second->mappings.empty();
+    if (is_taken || !are_writers_there(identity)) return;
+  }
+  ask_others_back(identity);
+}
+
 void Door::join_writers(int fd) {
   struct stat about;
   if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return;
@@ -174,6 +195,7 @@ void Door::note_descriptor_of(TakenFile& file) {
 }
 
 void Door::drop_face(TakenFile& file) {
+  if (!file.may_be_together) return;
   Mapping* const face = face_of(file);
   if (face == nullptr || !mappings_.contains(face->address) || DescriptorTable::has(&file)) return;
   std::byte* const at = face->address;
@@ -185,16 +207,17 @@ void Door::drop_face(TakenFile& file) {
   real().munmap(at, size_bytes);
 }
 
-bool Door::write_by_face(TakenFile& file, base::FunctionRef<uint64_t()> offset,
-                         std::span<const std::byte> bytes, uint64_t rest_bytes) {
+bool Door::write_by_face(TakenFile& file, const Place& place, std::span<const std::byte> bytes,
+                         uint64_t rest_bytes) {
   const Inside inside;
   const os::Locked locked(lock_);
   if (!mappings_.contains(file.mappings.empty() ? nullptr : file.mappings.begin()->first) ||
       !file.is_together())
     return false;
   const Mapping* const face = face_of(file);
-  const uint64_t at = offset(), size_bytes = file.cache()->store_bytes.load();
+  const uint64_t at = place.offset(), size_bytes = file.cache()->store_bytes.load();
   if (face == nullptr || at > size_bytes || rest_bytes > size_bytes - at) return false;
+  place.taken();
   return os::copy_or_fail(face->address + at, bytes.data(), bytes.size());
 }
 
@@ -202,7 +225,10 @@ bool Door::write_by_face(TakenFile& file, base::FunctionRef<uint64_t()> offset,
 // behind its end must not make it longer again.
 void Door::note_cut_off(TakenFile& file) {
   struct stat about;
-  if (::fstat(file.fd, &about) != 0) return;
+  // Its number may be another file's, if the program has closed ours by a call that nobody sees.
+  if (::fstat(file.fd, &about) != 0 || !S_ISREG(about.st_mode) ||
+      identity_of(about) != file.identity)
+    return;
   const auto bytes = static_cast<uint64_t>(about.st_size);
   if (bytes < file.cache()->store_bytes.load()) file.cache()->store_bytes.store(bytes);
 }
@@ -255,6 +281,9 @@ Result<std::unique_ptr<Region::Impl>> Door::map_region(TakenFile& file, const Ne
   Watch::instance().end(file);
   const int watched = Watch::instance().watch(file, Watch::For::kOpens);
   if (watched != 0 && !file.is_named) return Error{EBUSY, "nobody would tell of who opens it"};
+  // Between the two watches nobody was asked.
+  if (const std::string who = file.is_named ? "" : who_has(file.identity); !who.empty())
+    return Error{EBUSY, who + " has it open, too: name it by --map if that is harmless"};
   return runtime_->mapper->map(file.store, file.path, options, &lent);
 }
 

@@ -222,7 +222,7 @@ TEST_P(ArraysOn, WhatIsWrongIsRefusedInOneLineAndNothingIsWritten) {
     wrong(out.alloc<double>("", {1}), EINVAL, "1 to 255");
     wrong(out.alloc<double>("many", Dims(33, 1)), EINVAL, "at most 32");
     wrong(out.alloc<double>("t", {4, 4}, {Order::kRow, {2}}), EINVAL, "tiles");
-    wrong(out.alloc("t", {">f8", 8}, {4}), EINVAL, "no type");
+    wrong(out.alloc("t", {">f8", 8}, {4}), EINVAL, "not a type");
     wrong(out.alloc<float>("temperature", {10, 10}), EEXIST, "same");
     wrong(out.load<int>("temperature").status(), EINVAL, "<f8, not <i4");
     wrong(out.remove("x"), ENOENT, "no array 'x'");
@@ -275,7 +275,7 @@ TEST(Arrays, AFileThatIsNoContainerIsLeftAlone) {
   const std::string path = folder.path() + "/thesis.txt";
   std::ofstream(path) << std::string(10'000, 'x');
   for (const ArraysMode mode : {ArraysMode::kRead, ArraysMode::kWrite, ArraysMode::kUpdate})
-    EXPECT_THAT(Arrays::open(path, mode).message(), HasSubstr("no container"));
+    EXPECT_THAT(Arrays::open(path, mode).message(), HasSubstr("not a container"));
   std::ifstream file(path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), std::string(10'000, 'x'));
 }

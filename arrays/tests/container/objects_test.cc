@@ -257,7 +257,7 @@ TEST_F(Objects, AnotherTypeIsRefusedAndBothAreNamed) {
   expect_refused(load_object<std::string>(out, "it"), EINVAL, "it holds text, not an object");
   const std::string others = "bytes of somebody's, longer than any head of ours is";
   ASSERT_TRUE(out.store_whole("it", {"object", 1}, {others.size()}, others.data()).ok());
-  expect_refused(load_object<std::string>(out, "it"), EINVAL, "no object of outcore");
+  expect_refused(load_object<std::string>(out, "it"), EINVAL, "not an object of outcore");
 }
 
 TEST_F(Objects, ATypeThatHasChangedIsRefused) {

@@ -73,7 +73,7 @@ void go_on() {
   uint64_t* const brief = words_of("brief", 8);
   CHECK_THAT(brief != nullptr && oc_ssd_free(brief) == 0);
   CHECK_THAT(words_of("theirs", kBytes) == nullptr && errno == EEXIST);
-  CHECK_THAT(std::strstr(oc_last_error(), "no memory of oc_ssd_malloc") != nullptr);
+  CHECK_THAT(std::strstr(oc_last_error(), "not memory of oc_ssd_malloc") != nullptr);
   CHECK_THAT(oc_ssd_checkpoint("bare", nullptr, 0) == 0);
 }
 

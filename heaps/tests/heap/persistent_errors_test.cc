@@ -60,11 +60,11 @@ TEST_P(PersistentErrors, TellWhatIsThereAlready) {
 
 TEST_P(PersistentErrors, TellAFileThatIsNoHeap) {
   write_file(path, std::vector<char>(100000, 'x'));
-  expect_refused(EINVAL, "no persistent heap");
+  expect_refused(EINVAL, "not a persistent heap");
   write_file(path, {});
-  expect_refused(EINVAL, "no persistent heap");
+  expect_refused(EINVAL, "not a persistent heap");
   write_file(path, {'O', 'U', 'T'});
-  expect_refused(EINVAL, "no persistent heap");
+  expect_refused(EINVAL, "not a persistent heap");
   EXPECT_EQ(opener.open(folder.path()).code(), EISDIR);
 }
 

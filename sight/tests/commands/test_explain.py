@@ -110,9 +110,9 @@ class Explain(programs.SightTest):
         gone = subprocess.Popen(["true"])
         gone.wait()
         for process, status, why in (
-                (gone.pid, 1, "no such process"), (0, 2, "no number of a process"),
+                (gone.pid, 1, "no such process"), (0, 2, "not the number of a process"),
                 (os.getpid(), 1, "no runtime of Outcore"), (2**31 - 1, 1, "no such process"),
-                (2**63, 2, "no number of a process"), ("x", 1, "find process 'x'"),
+                (2**63, 2, "not the number of a process"), ("x", 1, "find process 'x'"),
                 (-1, 1, "find process '-1'")):
             done = self.run_outcore("explain", process, status=status)
             self.assertIn(why, done.stderr.decode())

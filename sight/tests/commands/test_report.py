@@ -292,7 +292,7 @@ class Report(RecordTest):
                           (json.dumps({"files": [], "not_taken": [], "processes": []}, indent=2),
                            "that is the table of --json: name the file of --report")):
             path = self.write(text) if text else self.write()
-            status = 2 if "no record" in why or "table" in why else 1
+            status = 2 if "not a record" in why or "table" in why else 1
             done = self.run_outcore("report", path, "-o", self.folder / "page.html", status=status)
             self.assertIn(why, done.stderr.decode())
             self.assertRegex(done.stderr.decode(), "name the file|use a newer one|run the program")

@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <atomic>
+#include <vector>
 
 #include "program.h"
 
@@ -263,6 +265,45 @@ void kill_some(uint64_t seed, const char* kinds) {
   check_all("killed writers");
 }
 
+constexpr uint64_t kRecordWords = 500, kRecords = 200;
+
+void* write_records(void* fd) {
+  static std::atomic<uint64_t> next{1};
+  uint64_t record[kRecordWords];
+  for (uint64_t i = 0; i < kRecords; ++i) {
+    std::fill_n(record, kRecordWords, next.fetch_add(1));
+    require(::write(*static_cast<int*>(fd), record, sizeof record) == sizeof record, "write");
+  }
+  return nullptr;
+}
+
+// Threads that write by one descriptor share its position: each record is there once, in one piece.
+void write_by_threads() {
+  constexpr const char* kRecordFile = "records";
+  constexpr uint64_t kAll = kWriters * kRecords, kBytes = kAll * kRecordWords * 8;
+  int fd = ::open(kRecordFile, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  require(fd >= 0 && ::ftruncate(fd, kBytes) == 0 && ::close(fd) == 0, "the file of records");
+  fd = ::open(kRecordFile, O_RDWR | O_CLOEXEC);
+  require(fd >= 0, "open");
+  pthread_t threads[kWriters];
+  for (pthread_t& thread : threads)
+    require(::pthread_create(&thread, nullptr, write_records, &fd) == 0, "pthread_create");
+  for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
+  require(::lseek(fd, 0, SEEK_CUR) == static_cast<off_t>(kBytes), "the position");
+  std::vector<bool> seen(kAll + 1);
+  for (uint64_t i = 0; i < kAll; ++i) {
+    uint64_t record[kRecordWords];
+    const auto at = static_cast<off_t>(i * sizeof record);
+    require(::pread(fd, record, sizeof record, at) == sizeof record, "pread");
+    const bool is_whole = std::count(record, record + kRecordWords, record[0]) == kRecordWords;
+    if (!is_whole || record[0] == 0 || record[0] > kAll || seen[record[0]])
+      fail("record %lu is not whole, missing, or there twice", i);
+    seen[record[0]] = true;
+  }
+  require(::close(fd) == 0 && ::unlink(kRecordFile) == 0, "close");
+  std::printf("threads of one descriptor: right\n");
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -277,6 +318,7 @@ int main(int count, char** arguments) {
   if (count > 4) {
     run_generation(arguments[4], seed, 1500, arguments[4]);
   } else {
+    write_by_threads();
     run_generation("writers", seed, 1500, "");
     run_generation("writers that flush", seed + 1, 800, "sfd");
     run_generation("writers that come and go", seed + 2, 800, "mo");
