@@ -78,7 +78,7 @@ TEST_F(HandedBack, NobodyGoesOnBeforeAllHaveStored) {
 }
 
 TEST_F(HandedBack, WhatAKilledOneHasMarkedIsStoredFirst) {
-  const pid_t killed = begin(3, [this](SharedFile&) {
+  const pid_t killed = begin(3, [](SharedFile&) {
     for (;;) ::sched_yield();
     return 0;
   });
