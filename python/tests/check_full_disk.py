@@ -103,7 +103,6 @@ def test_ctrl_c_is_heard_beside_a_full_disk(disk):
             raised = count
             raise KeyboardInterrupt
 
-    # Whoever is started in the background by a shell ignores interrupts.
     signal.signal(signal.SIGINT, interrupted)
     with outcore.Runtime(budget="8MiB", **PATIENT) as runtime:
         a = runtime.open(name, "w", shape=COUNT, dtype="f8")

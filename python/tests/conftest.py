@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -9,6 +10,15 @@ import pytest
 os.environ.setdefault("OUTCORE_BUDGET", "64M")
 
 import outcore  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def hears_ctrl_c():
+    """Whoever is started in the background by a shell ignores interrupts; tests that set handlers
+    leave none."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

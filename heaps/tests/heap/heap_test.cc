@@ -329,7 +329,7 @@ TEST(HeapDeathTest, ABlockThatIsFreedTwiceStopsTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   void* const large = heap.allocate(100 << 10);
   int local = 0;
-  EXPECT_DEATH(heap.free(&local), "no block of this heap");
+  EXPECT_DEATH(heap.free(&local), "is not a block of this heap");
   heap.free(large);
 }
 
