@@ -17,6 +17,9 @@
 #ifndef SYS_process_madvise
 #define SYS_process_madvise 440
 #endif
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
 
 namespace outcore::os {
 
@@ -43,6 +46,14 @@ struct UffdPoison {
   int64_t updated;  // bytes done, or -errno
 };
 #define OC_UFFDIO_POISON _IOWR(UFFDIO, 0x08, ::outcore::os::UffdPoison)
+
+// cachestat(): how much of a range of a file is in the page cache. Since 6.5.
+struct CachestatRange {
+  uint64_t offset, size_bytes;  // 0 bytes: to the end
+};
+struct Cachestat {
+  uint64_t cached, dirty, being_written, evicted, evicted_lately;  // pages
+};
 
 // PAGEMAP_SCAN, on /proc/self/pagemap: reports which pages of a range have which properties. Since
 // 6.7.

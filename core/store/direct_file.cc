@@ -4,6 +4,7 @@
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "core/base/units.h"
 #include "core/os/descriptor_place.h"
 #include "core/os/file_calls.h"
+#include "core/os/uapi.h"
 #include "core/store/io_ring.h"
 #include "core/store/uri.h"
 
@@ -71,6 +73,7 @@ Status DirectFile::adopt(int fd, bool is_writable, DirectMode mode, const std::s
   if (why.empty()) {
     direct_fd_ = direct;
     is_direct_refused_ = false;
+    can_look_ = mode != DirectMode::kOn;
     why_buffered_ = "O_DIRECT was refused during a transfer: buffered";
     return {};
   }
@@ -105,9 +108,31 @@ int DirectFile::next_piece(const StoreRequest& request, size_t done_bytes, Piece
       is_direct() && is_direct_aligned(piece.offset, request.bytes + done_bytes, left);
   piece.fd = piece.is_direct ? direct_fd_ : fd_;
   piece.size_bytes = piece.is_direct ? base::round_down(left, kDirectAlignment) : left;
-  if (piece.is_direct && !request.is_write && cached_.load(std::memory_order_acquire) != nullptr)
-    read_from_cache(piece);
+  if (!piece.is_direct || request.is_write) return 0;
+  if (cached_.load(std::memory_order_acquire) != nullptr) read_from_cache(piece);
+  if (piece.is_direct && is_in_page_cache(piece)) {
+    piece.is_direct = false;
+    piece.fd = fd_;
+  }
   return 0;
+}
+
+// All of it. To ask by a read that does not wait (RWF_NOWAIT) would bring in what is not there.
+bool DirectFile::is_in_page_cache(const Piece& piece) {
+  if (!can_look_.load(std::memory_order_relaxed)) return false;
+  const int left = looks_left_.load(std::memory_order_relaxed);
+  if (left <= 0 && blind_reads_.fetch_add(1, std::memory_order_relaxed) % kVainLooksMax != 0)
+    return false;
+  const os::CachestatRange range{piece.offset, piece.size_bytes};
+  os::Cachestat pages{};
+  if (::syscall(SYS_cachestat, fd_, &range, &pages, 0) != 0) {
+    can_look_ = false;
+    return false;
+  }
+  const bool is_there = pages.cached >= piece.size_bytes / base::kSystemPage;
+  const int now = is_there ? kVainLooksMax : std::max(left - 1, 0);
+  if (now != left) looks_left_.store(now, std::memory_order_relaxed);
+  return is_there;
 }
 
 // Cuts the piece where what may be in the page cache begins, or ends. REQUIRES: a direct one.

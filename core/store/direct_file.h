@@ -1,8 +1,9 @@
 // DirectFile: an open file with a buffered descriptor and, if the filesystem accepts it, a direct
 // one.
 //
-// Aligned parts of transfers go direct, the rest buffered; the kernel keeps the two coherent. For
-// regular files and block devices. Any thread; read and write are fit for the fault path. The
+// Aligned parts of transfers go direct, the rest buffered; the kernel keeps the two coherent. What
+// the page cache has already, because the file was just written or another program reads it, is
+// read from there. For regular files and block devices. Any thread; read and write are fit for the fault path. The
 // object owns both descriptors.
 #pragma once
 
@@ -63,12 +64,22 @@ class DirectFile final : public PieceSource {
 
  private:
   static constexpr uint64_t kCachedMax = 4096;  // pages
+  // In how many looks in vain at the page cache one must succeed, or only one read in so many looks
+  // there: another program may bring the file in at any time.
+  static constexpr int kVainLooksMax = 64;
+  bool is_in_page_cache(const Piece& piece);
   bool is_cached(uint64_t page) const;
   void read_from_cache(Piece& piece) const;
 
   // A page + 1 in the place of its number, by division: the last that was noted. nullptr: none was.
   // A guess: both ways read the same bytes.
   std::atomic<std::atomic<uint64_t>*> cached_{nullptr};
+  // Hints: how many looks at the page cache may still be in vain, and how many reads did not look;
+  // whether it may be used, and the kernel says what is there (6.5, and of files of others not
+  // always).
+  std::atomic<int> looks_left_{kVainLooksMax};
+  std::atomic<uint32_t> blind_reads_{0};
+  std::atomic<bool> can_look_{false};
   int fd_ = -1;
   int direct_fd_ = -1;
   std::atomic<bool> is_direct_refused_{true};

@@ -40,12 +40,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::shared_ptr<Store> open_file(const std::string& uri, OpenOptions options = {}) {
-  auto store = open_store(uri, options);
-  EXPECT_TRUE(store.ok()) << store.message();
-  return store.value();
-}
-
 OpenOptions to_create(uint64_t size_bytes) {
   OpenOptions options;
   options.is_writable = options.may_create = true;
@@ -73,31 +67,6 @@ TEST(FileStore, AFileCutShortUnderUsIsAnErrorAndNoZeros) {
     EXPECT_EQ(store->read(0, page.span().first(50'000)), 0);
     EXPECT_FALSE(store->is_hole(65536, 4096));
   }
-}
-
-// Pages that the program has written by calls of its own are read by the page cache, the others
-// between them direct: whatever is told, the bytes are right.
-TEST(FileStore, PagesThatTheProgramWroteByCallsAreReadAsTheyAre) {
-  constexpr uint64_t kPages = 64;
-  const Folder folder;
-  const std::string path = folder / "data";
-  Bytes bytes = random_bytes(kPages * 4096, 3);
-  AlignedBytes read(bytes.size());
-  write_file(path, bytes);
-  const auto store = open_file(path);
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  ASSERT_GE(fd, 0);
-  auto& file = dynamic_cast<store::FileStore&>(*store);
-  for (uint64_t round = 0; round < 50; ++round) {
-    const uint64_t at = round * 7919 % (bytes.size() - 5000), size = 1 + round * 101 % 5000;
-    std::fill_n(bytes.begin() + static_cast<int64_t>(at), size, static_cast<std::byte>(round));
-    ASSERT_EQ(::pwrite(fd, bytes.data() + at, size, static_cast<off_t>(at)),
-              static_cast<ssize_t>(size));
-    if (round % 3 != 0) file.note_cached(at, size);
-    ASSERT_EQ(store->read(0, read.span()), 0);
-    ASSERT_TRUE(std::equal(bytes.begin(), bytes.end(), read.span().begin())) << round;
-  }
-  ::close(fd);
 }
 
 TEST(FileStore, InABatchOnlyTheRequestsPastTheCutFail) {
@@ -190,35 +159,6 @@ TEST(FileStore, DirectIsOffWhenAskedAndSaysSo) {
   write_file(folder / "f", random_bytes(10'000, 4));
   EXPECT_EQ(open_file("file:" + (folder / "f") + "?direct=off")->remark(),
             "buffered by direct=off");
-}
-
-// How many pages of the first `size_bytes` of a file are in the kernel's cache.
-size_t cached_pages(int fd, size_t size_bytes) {
-  void* view = ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
-  EXPECT_NE(view, MAP_FAILED);
-  std::vector<unsigned char> is_cached(size_bytes / 4096);
-  EXPECT_EQ(::mincore(view, size_bytes, is_cached.data()), 0);
-  ::munmap(view, size_bytes);
-  return static_cast<size_t>(
-      std::count_if(is_cached.begin(), is_cached.end(), [](unsigned char c) { return c & 1; }));
-}
-
-TEST(FileStore, DirectReadsDoNotFillThePageCache) {
-  constexpr size_t kSize = 8 << 20;
-  const Folder folder;
-  write_file(folder / "f", random_bytes(kSize, 5));
-  const auto store = open_store("file:" + (folder / "f") + "?direct=on");
-  if (!store) GTEST_SKIP() << store.message();
-  const int fd = ::open((folder / "f").c_str(), O_RDWR | O_CLOEXEC);
-  ASSERT_EQ(::fsync(fd), 0);
-  // The kernel may keep some pages for a moment: the test is that there are not more.
-  ASSERT_EQ(::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
-  const size_t before = cached_pages(fd, kSize);
-  ASSERT_LT(before, kSize / 4096 / 2);
-  AlignedBytes buffer(kSize);
-  ASSERT_EQ(store.value()->read(0, buffer.span()), 0);
-  EXPECT_LE(cached_pages(fd, kSize), before);
-  ::close(fd);
 }
 
 TEST(FileStore, WhatWeMadeAndNeverWroteIsAHole) {

@@ -77,4 +77,10 @@ inline StoreCase by_uri(const std::string& name, const std::string& before,
 // Each program that runs the suite defines its cases.
 std::vector<StoreCase> all_cases();
 
+inline std::shared_ptr<Store> open_file(const std::string& uri, OpenOptions options = {}) {
+  auto store = open_store(uri, options);
+  EXPECT_TRUE(store.ok()) << store.message();
+  return store.value();
+}
+
 }  // namespace outcore::store_test
