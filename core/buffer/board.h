@@ -37,16 +37,16 @@ void lower(os::Word<T>& count, std::type_identity_t<T> by) {
 
 // A report to the keeping process, which chooses what leaves: a run of pages that a member brought
 // in. 0: none.
-class News {
+class PageReport {
  public:
   static constexpr uint64_t kCountMax = 0x7FFF, kGuess = 0x8000;
-  constexpr News() = default;
-  constexpr explicit News(uint64_t bits) : bits_(bits) {}
+  constexpr PageReport() = default;
+  constexpr explicit PageReport(uint64_t bits) : bits_(bits) {}
   // `is_guess`: nobody asked for the pages yet; they were brought in ahead.
-  static News of(uint64_t first_page, uint64_t count, bool is_guess) {
+  static PageReport of(uint64_t first_page, uint64_t count, bool is_guess) {
     OC_CHECK(count != 0 && count <= kCountMax);
     OC_CHECK(first_page < uint64_t{1} << 48);
-    return News(first_page << 16 | (is_guess ? kGuess : 0) | count);
+    return PageReport(first_page << 16 | (is_guess ? kGuess : 0) | count);
   }
   constexpr uint64_t bits() const { return bits_; }
   constexpr uint64_t first_page() const { return bits_ >> 16; }
@@ -58,7 +58,7 @@ class News {
 };
 
 struct MemberRecord {
-  static constexpr uint32_t kNews = 4096, kPinSets = 256, kPinWays = 16, kFills = 64;
+  static constexpr uint32_t kReports = 4096, kPinSets = 256, kPinWays = 16, kFills = 64;
   static constexpr uint64_t kVictims = 1024;  // also the most pages that are kept free
 
   // Differs for each member that was ever in this place.
@@ -83,15 +83,15 @@ struct MemberRecord {
   os::Word<uint64_t> filling_thread;
   os::Word<uint32_t> filling_threads;
   // Reports for the keeping process, a ring. One that finds its place taken overwrites it, and sets
-  // has_lost_news.
-  os::Word<uint64_t> news_end;
-  os::Word<uint32_t> has_lost_news;
+  // has_lost_reports.
+  os::Word<uint64_t> reports_end;
+  os::Word<uint32_t> has_lost_reports;
   // Pinned pages: page + 1 in the upper 48 bits, the number of pins below; 0: none.
   os::Word<uint32_t> pin_count;
   os::Word<uint32_t> pinned_written;  // pinned pages that it has marked; may be out of date
   alignas(64) std::array<os::Word<uint64_t>, kPinSets * kPinWays> pins;
-  std::array<os::Word<uint64_t>, kNews> news;
-  // Runs of pages that it is reading from a file now, encoded as News; 0: none.
+  std::array<os::Word<uint64_t>, kReports> reports;
+  // Runs of pages that it is reading from a file now, encoded as PageReport; 0: none.
   alignas(64) std::array<os::Word<uint64_t>, kFills> fills;
   // A ring of pages that are to leave, and that this member punches itself (Victims): page + 1; 0:
   // none. The ring's entries are those from `begin` to `end`.

@@ -18,7 +18,7 @@ class Fills {
   class Scope {
    public:
     Scope(Member& member, uint64_t first_page, uint64_t count) {
-      const uint64_t run = News::of(first_page, count, false).bits();
+      const uint64_t run = PageReport::of(first_page, count, false).bits();
       std::array<os::Word<uint64_t>, MemberRecord::kFills>& fills = member.record().fills;
       for (uint64_t i = first_page;; ++i) {
         os::Word<uint64_t>& place = fills[i % fills.size()];
@@ -42,7 +42,7 @@ class Fills {
   static bool has(const MemberRecord& member, uint64_t page) {
     return std::any_of(member.fills.begin(), member.fills.end(),
                        [page](const os::Word<uint64_t>& place) {
-                         const News run(place.load(std::memory_order_seq_cst));
+                         const PageReport run(place.load(std::memory_order_seq_cst));
                          return run.bits() != 0 && page >= run.first_page() &&
                                 page - run.first_page() < run.count();
                        });
@@ -57,7 +57,7 @@ class Fills {
     const uint32_t end = member.board().members_end.load(std::memory_order_seq_cst);
     for (uint32_t i = 0; i < end; ++i)
       for (const os::Word<uint64_t>& place : member.board().members[i].fills) {
-        const News run(place.load(std::memory_order_seq_cst));
+        const PageReport run(place.load(std::memory_order_seq_cst));
         const bool is_within = run.bits() != 0 && run.first_page() < first_page + count &&
                                first_page < run.first_page() + run.count();
         const auto is_under_way = [&] {

@@ -31,7 +31,7 @@ void HandingBack::wait_for_change(Member& member, uint32_t seen, uint64_t wait_n
 Status HandingBack::begin() {
   {
     const Member::FilesLock lock(member_);
-    if (!lock.is_held()) return base::system_error(ETIMEDOUT, kAttempt, "a member stands still");
+    if (!lock.is_held()) return base::system_error(ETIMEDOUT, kAttempt, "a member is stopped");
     uint32_t seen = file_.handing_back.load();
     if (phase_of(seen) != Phase::kNone) return {};
     for (const FileRecord& other : member_.board().files)

@@ -35,7 +35,7 @@ class HandingBack {
 
   // Begins it, unless somebody has, and tells the others. EAGAIN: another file of the buffer is
   // just handed back, in which this process may have to take part first: one comes after the other,
-  // or two processes might wait for each other. ETIMEDOUT: a member stands still.
+  // or two processes might wait for each other. ETIMEDOUT: a member is stopped.
   Status begin();
   // REQUIRES: begin(), by whomever; nobody of this process can write the file. `store_own` stores
   // what it has marked, and what it has taken on: 0 or -errno. ECANCELED: another could not store.

@@ -118,7 +118,7 @@ void Heir::look(bool is_last) {
     Held& held = known->second;
     if (held.failed_ns == 0 || is_last || os::now_ns() - held.failed_ns > kAgainNs)
       inherit(index, held);
-    // A member that stands still may have been in the way; there is no other time.
+    // A stopped member may have been in the way; there is no other time.
     constexpr int kTriesMax = 3;
     for (int tries = 1; is_last && tries < kTriesMax && file.is_written.load() != 0; ++tries)
       if (!Marks::has_writer(member, file)) inherit(index, held);
@@ -202,9 +202,9 @@ void Heir::inherit(uint32_t index, Held& held) {
   const auto known = held_.find(index);
   if (known == held_.end()) return;
   const bool is_failed = result != 0 && result != -EINTR;
-  if (is_failed && !known->second.is_told) report_failure(known->second, result);
+  if (is_failed && !known->second.is_reported) report_failure(known->second, result);
   known->second.failed_ns = is_failed ? os::now_ns() : 0;
-  known->second.is_told = is_failed;
+  known->second.is_reported = is_failed;
 }
 
 // 0; -errno; -EINTR: this process ends, and others go on with it.

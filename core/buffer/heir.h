@@ -42,10 +42,10 @@ class Heir {
  private:
   // A file that others write.
   struct Held {
-    uint64_t first_page = 0;  // in the buffer; identifies the file, as no other ever has it
-    int fd = -1;              // in the thread's own table
-    uint64_t failed_ns = 0;   // when storing failed the last time
-    bool is_told = false;     // the failure was reported
+    uint64_t first_page = 0;   // in the buffer; identifies the file, as no other ever has it
+    int fd = -1;               // in the thread's own table
+    uint64_t failed_ns = 0;    // when storing failed the last time
+    bool is_reported = false;  // the failure was reported
   };
 
   // All of these run in the thread.

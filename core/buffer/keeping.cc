@@ -65,14 +65,14 @@ Status Keeping::begin() {
   if (Status s = ledger_.open(board); !s) return s;
   board.keeping_member.store(member_.index() + 1);
   board.takeovers.fetch_add(1);
-  for (uint32_t i = 0; i < kMembersMax; ++i) news_read_[i] = board.members[i].news_end.load();
+  for (uint32_t i = 0; i < kMembersMax; ++i) reports_read_[i] = board.members[i].reports_end.load();
   look_at_memory();
   return {};
 }
 
 void Keeping::step() {
   const uint64_t now_ns = os::now_ns();
-  drain_news();
+  drain_reports();
   if (has_missed_some_ && now_ns - looked_at_memory_ns_ >= kLookNs) look_at_memory();
   if (now_ns - looked_after_ns_ >= kPeriodNs) {
     looked_after_ns_ = now_ns;
@@ -82,7 +82,7 @@ void Keeping::step() {
   make_room();
 }
 
-// Members that have ended. Who has the lock may stand still: then at another time.
+// Members that have ended. Who has the lock may be stopped: then at another time.
 void Keeping::look_after_members() {
   Board& board = member_.board();
   bool has_one_ended = false;
@@ -137,30 +137,30 @@ void Keeping::forget_files() {
   }
 }
 
-void Keeping::drain_news() {
+void Keeping::drain_reports() {
   Board& board = member_.board();
   for (uint32_t i = 0; i < board.members_end.load(); ++i) {
     MemberRecord& m = board.members[i];
-    const uint64_t end = m.news_end.load(std::memory_order_seq_cst);
-    uint64_t& read = news_read_[i];
-    if (m.has_lost_news.exchange(0) != 0 || end - read > MemberRecord::kNews) {
+    const uint64_t end = m.reports_end.load(std::memory_order_seq_cst);
+    uint64_t& read = reports_read_[i];
+    if (m.has_lost_reports.exchange(0) != 0 || end - read > MemberRecord::kReports) {
       has_missed_some_ = true;
-      read = end - std::min<uint64_t>(end, MemberRecord::kNews);
+      read = end - std::min<uint64_t>(end, MemberRecord::kReports);
     }
     for (; read < end; ++read) {
-      const News news(m.news[read % MemberRecord::kNews].exchange(0));
-      if (news.bits() == 0 && must_wait_for_news(i, end - read)) break;
+      const PageReport report(m.reports[read % MemberRecord::kReports].exchange(0));
+      if (report.bits() == 0 && must_wait_for_report(i, end - read)) break;
       gap_since_ns_[i] = 0;
-      if (news.bits() != 0) ledger_.admit(board, news);
+      if (report.bits() != 0) ledger_.admit(board, report);
     }
   }
 }
 
-// The next news are being written just now, by a thread that the kernel has stopped for a moment,
+// The next report is being written just now, by a thread that the kernel has stopped for a moment,
 // or that was killed there.
-bool Keeping::must_wait_for_news(uint32_t member, uint64_t waiting) {
+bool Keeping::must_wait_for_report(uint32_t member, uint64_t waiting) {
   OC_CHECK(member < kMembersMax);
-  if (waiting >= MemberRecord::kNews / 2) return false;
+  if (waiting >= MemberRecord::kReports / 2) return false;
   const uint64_t now_ns = os::now_ns();
   uint64_t& since_ns = gap_since_ns_[member];
   if (since_ns == 0) since_ns = now_ns;
@@ -171,7 +171,7 @@ bool Keeping::must_wait_for_news(uint32_t member, uint64_t waiting) {
 // the policy chooses it.
 void Keeping::look_at_memory() {
   constexpr uint32_t kStretches =
-      256;  // between two times to drain news, or they would be too many
+      256;  // between two times to drain reports, or they would be too many
   looked_at_memory_ns_ = os::now_ns();
   has_missed_some_ = false;
   uint32_t stretches = 0;
@@ -183,11 +183,11 @@ void Keeping::look_at_memory() {
     if (at < 0) return;
     const auto last = static_cast<uint64_t>(at) / kPage;
     for (uint64_t page = static_cast<uint64_t>(from) / kPage; page < last;) {
-      const uint64_t count = std::min(last - page, News::kCountMax);
-      ledger_.admit(member_.board(), News::of(page, count, false));
+      const uint64_t count = std::min(last - page, PageReport::kCountMax);
+      ledger_.admit(member_.board(), PageReport::of(page, count, false));
       page += count;
     }
-    if (++stretches % kStretches == 0) drain_news();
+    if (++stretches % kStretches == 0) drain_reports();
   }
 }
 
@@ -203,7 +203,7 @@ void Keeping::make_room() {
     if (used + wanted <= limit) return;
     if (is_first) look_who_fills();
     uint64_t most = (used + 2 * wanted - limit) / kPage;
-    if (take_back(most) != 0) {
+    if (reclaim_victims(most) != 0) {
       wake_room_waiters();
       continue;
     }
@@ -212,7 +212,7 @@ void Keeping::make_room() {
     most -= std::min(most, left);
     if (evict(most) != 0) {
       wake_room_waiters();
-      drain_news();
+      drain_reports();
       continue;
     }
     if (used <= limit || os::now_ns() - looked_at_memory_ns_ < kPeriodNs) return;
@@ -220,7 +220,7 @@ void Keeping::make_room() {
   }
 }
 
-// Those who wrote what was told store it, and ring then.
+// Those who wrote what was announced store it, and ring then.
 void Keeping::ask_writers() {
   Board& board = member_.board();
   board.store_requests.fetch_add(1, std::memory_order_seq_cst);
@@ -250,22 +250,22 @@ size_t Keeping::evict(size_t most) {
   // stores enough ahead, many pages at once: each of its own takes the other processors' time, too.
   const bool is_alone = board.never_had_company();
   const bool is_to_ask = 2 * (left + freed) < found && is_any_written();
-  size_t told = 0;
+  size_t announced = 0;
   const uint64_t now_ns = os::now_ns();
   Marks::Glances glances(member_);
   for (size_t i = 0; i < count; ++i) {
     if (is_freed[i]) continue;
     const uint64_t page = ledger_.page_of(chosen[i]);
-    const bool is_told = is_to_ask && puncher_.waits_for_store(page, glances);
-    told += is_told ? 1 : 0;
-    if (is_told && !is_alone && asked_.size() < kAskedMax) {
-      LeavingPages::tell(board, page);
+    const bool is_announced = is_to_ask && puncher_.waits_for_store(page, glances);
+    announced += is_announced ? 1 : 0;
+    if (is_announced && !is_alone && asked_.size() < kAskedMax) {
+      LeavingPages::announce(board, page);
       asked_.push_back({chosen[i], now_ns});
     } else {
       ledger_.put_back(chosen[i]);
     }
   }
-  if (told != 0) ask_writers();
+  if (announced != 0) ask_writers();
   return left + freed + freed_asked;
 }
 
@@ -359,7 +359,7 @@ bool Keeping::leave_to_filler(FrameId victim) {
 }
 
 // What was left to a thread that is not alone any more, or has ended. Returns how many have left.
-size_t Keeping::take_back(size_t most) {
+size_t Keeping::reclaim_victims(size_t most) {
   Board& board = member_.board();
   uint64_t pages[Puncher::kPagesMax];
   bool is_freed[Puncher::kPagesMax];
@@ -374,7 +374,7 @@ size_t Keeping::take_back(size_t most) {
   std::sort(pages, pages + count);
   const size_t freed = puncher_.punch({pages, count}, is_freed);
   for (size_t i = 0; i < count; ++i)
-    if (!is_freed[i]) ledger_.admit(board, News::of(pages[i], 1, false));
+    if (!is_freed[i]) ledger_.admit(board, PageReport::of(pages[i], 1, false));
   return freed;
 }
 

@@ -66,8 +66,8 @@ class Keeping {
   void wake_room_waiters();
   void look_after_members();
   void forget_files();
-  void drain_news();
-  bool must_wait_for_news(uint32_t member, uint64_t waiting);
+  void drain_reports();
+  bool must_wait_for_report(uint32_t member, uint64_t waiting);
   void look_at_memory();
   void make_room();
   void ask_writers();
@@ -77,7 +77,7 @@ class Keeping {
   void look_who_fills();
   size_t leave_to_filler(std::span<FrameId> victims);
   bool leave_to_filler(FrameId victim);
-  size_t take_back(size_t most);
+  size_t reclaim_victims(size_t most);
   bool is_any_written() const { return member_.board().written_files.load() != 0; }
 
   Member& member_;
@@ -86,7 +86,7 @@ class Keeping {
   std::deque<Asked> asked_;
   std::array<Filled, kMembersMax> filled_{};
   MemberRecord* lone_ = nullptr;  // the member whose thread is the only one that fills, if so
-  std::array<uint64_t, kMembersMax> news_read_{};
+  std::array<uint64_t, kMembersMax> reports_read_{};
   std::array<uint64_t, kMembersMax> gap_since_ns_{};  // since when the next one is missing; 0: no
   bool has_missed_some_ = false;  // reports are lost: pages may be in memory that are not known
   uint64_t looked_after_ns_ = 0, looked_at_memory_ns_ = 0;

@@ -13,7 +13,7 @@ namespace outcore::buffer {
 class LeavingPages {
  public:
   // One thread, in the keeping process.
-  static void tell(Board& board, uint64_t frame_page) {
+  static void announce(Board& board, uint64_t frame_page) {
     const uint64_t at = board.leaving_end.load(std::memory_order_relaxed);
     board.leaving[at % Board::kLeaving].store(frame_page, std::memory_order_relaxed);
     board.leaving_end.store(at + 1, std::memory_order_release);
@@ -21,7 +21,7 @@ class LeavingPages {
 
   // Pages announced since the last call, in order and each once. Pages of other files may be among
   // them, and pages that have left already. Any thread, one at a time.
-  const std::vector<uint64_t>& heard(const Board& board) {
+  const std::vector<uint64_t>& drain(const Board& board) {
     const uint64_t end = board.leaving_end.load(std::memory_order_acquire);
     next_ = std::clamp(next_, end - std::min<uint64_t>(end, Board::kLeaving), end);
     pages_.clear();

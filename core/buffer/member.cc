@@ -119,7 +119,7 @@ Result<std::unique_ptr<Member>> Member::join(const std::string& name, uint64_t l
     const Scope making(member->fd_, kMaking);
     if (making.result() != 0)
       return base::system_error(making.result(), "join the buffer " + name,
-                                "a process that has it seems to stand still");
+                                "a process that has it seems to be stopped");
     // Somebody has removed it meanwhile, as one that nobody is in, and perhaps made another.
     struct stat about;
     if (::fstat(member->fd_, &about) == 0 && about.st_nlink == 0) continue;
@@ -153,12 +153,12 @@ Status Member::find_or_make(uint64_t limit_bytes) {
   constexpr int kTriesMax = 100;
   for (int tries = 0; tries < kTriesMax; ++tries) {
     Header header;
-    const bool is_told = read_from(fd_, 0, &header) == 0;
+    const bool is_known = read_from(fd_, 0, &header) == 0;
     std::vector<uint64_t> living;
     if (const int result = os::find_locks(fd_, kSlots, kMembersMax, &living); result != 0)
       return base::system_error(result, "look for members of the buffer " + name_);
     if (living.empty()) return make(limit_bytes);
-    if (!is_told || !header.is_ours())
+    if (!is_known || !header.is_ours())
       return Error{EPROTO, "join the buffer " + name_ +
                                ": another version of Outcore has it: take another name"};
     for (const uint64_t at : living) {
@@ -220,7 +220,7 @@ Status Member::acquire_slot() {
   const Scope files(fd_, kFiles);
   if (files.result() != 0)
     return base::system_error(files.result(), "join the buffer " + name_,
-                              "a process that has it seems to stand still");
+                              "a process that has it seems to be stopped");
   for (uint32_t slot = 0; slot < kMembersMax; ++slot) {
     if (is_locked(fd_, kSlots + slot, 1)) continue;
     clear(slot);  // also what a member left that was cleared already, and lived on without its lock
@@ -326,7 +326,7 @@ void Member::clear(uint32_t member) const {
   m.is_joined.store(0);
 }
 
-// It works for some microseconds, unless it dies or stands still.
+// It works for some microseconds, unless it dies or is stopped.
 bool Member::wait_for_punchers(uint64_t first_page, uint64_t count) const {
   OC_CHECK(count != 0);
   os::WaitLimit limit(500'000'000);

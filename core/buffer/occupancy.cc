@@ -45,7 +45,7 @@ uint64_t Occupancy::pages_in_memory() const {
   return of_frames;
 }
 
-// Each page that is in memory was so when they were counted, or is among those told since, or among
+// Each page that is in memory was so when they were counted, or is among those reported since, or among
 // those under way, which the caller counts before. A new mark counts as a page: it may be in a page
 // of marks of its own.
 uint64_t Occupancy::pages_at_most() const {
@@ -74,7 +74,7 @@ uint64_t Occupancy::used_by_members() const {
 
 // What is under way is in memory afterwards: so it is counted first, and perhaps twice. What leaves
 // meanwhile, and comes back at once (marks), is under way all the time, but perhaps not yet at the
-// first look; or it has come in since, and was told.
+// first look; or it has come in since, and was reported.
 template <typename Count>
 uint64_t Occupancy::used_by_all(const Count& count_pages) const {
   const uint64_t filled = board_->filled_pages.load(std::memory_order_seq_cst);

@@ -4,27 +4,23 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+
+#include "core/os/process_stat.h"
 
 namespace outcore::buffer {
 namespace {
 
 // In ticks since the machine was started: with it a number means one process for ever. 0: there is
-// none. The name, which may contain anything, ends with the last parenthesis.
+// none.
 uint64_t start_of(int32_t process) {
   char path[32], text[1024];
   std::snprintf(path, sizeof path, "/proc/%d/stat", process);
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
-  const ssize_t bytes = ::read(fd, text, sizeof text - 1);
+  const ssize_t bytes = ::read(fd, text, sizeof text);
   ::close(fd);
   if (bytes <= 0) return 0;
-  text[bytes] = 0;
-  const char* at = std::strrchr(text, ')');
-  constexpr int kFields = 20;  // from there to the start
-  for (int i = 0; i < kFields && at != nullptr; ++i) at = std::strchr(at + 1, ' ');
-  return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
+  return os::ProcessStat({text, static_cast<size_t>(bytes)}).number(os::ProcessStat::kStartTicks);
 }
 
 }  // namespace

@@ -31,10 +31,10 @@ Status PageLedger::open(const Board& board) {
   return {};
 }
 
-void PageLedger::admit(const Board& board, const News& news) {
+void PageLedger::admit(const Board& board, const PageReport& report) {
   OC_CHECK(policy_ != nullptr);  // open() comes first
-  const uint64_t end = news.first_page() + news.count();
-  for (uint64_t page = news.first_page(); page < end; ++page) {
+  const uint64_t end = report.first_page() + report.count();
+  for (uint64_t page = report.first_page(); page < end; ++page) {
     uint64_t first = 0;
     Known* const known = find(board, page, &first);
     if (known == nullptr || known->frame[page - first] != 0) continue;
@@ -51,7 +51,7 @@ void PageLedger::admit(const Board& board, const News& news) {
     OC_CHECK(page - first < known->pages);
     page_of_[frame] = page;
     known->frame[page - first] = frame + 1;
-    if (news.is_guess())
+    if (report.is_guess())
       policy_->guessed(FrameId{frame}, mix(page));
     else
       policy_->filled(FrameId{frame}, mix(page));

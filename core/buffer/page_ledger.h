@@ -24,7 +24,7 @@ class PageLedger {
   Status open(const Board& board);
 
   // Adds pages that have come in. Pages that are known, or belong to no file, are left out.
-  void admit(const Board& board, const News& news);
+  void admit(const Board& board, const PageReport& report);
   // None of the file's pages is in memory any more.
   void forget_file(uint32_t index);
   // How many bytes of pages the memory may have from now on.

@@ -118,7 +118,7 @@ size_t Puncher::punch(std::span<const uint64_t> pages, std::span<bool> is_freed)
 size_t Puncher::punch_together(std::span<const uint64_t> pages, std::span<bool> is_freed) {
   OC_CHECK(!pages.empty());
   const Punching punching(member_, pages.front(), pages.back() + 1);
-  glances_.forget();  // all have been told just now that these may go
+  glances_.forget();  // all have heard just now that these may go
   for (size_t i = 0; i < pages.size(); ++i) is_freed[i] = !must_stay(pages[i], pages.size() == 1);
   size_t freed = 0;
   for (size_t begin = 0; begin < pages.size();) {
@@ -147,7 +147,7 @@ size_t Puncher::punch_victims(MemberRecord& of, size_t most,
   const Turn turn(is_busy_, Turn::Patience::kNone);
   if (!turn.is_ours() || !member_.has_frames()) return 0;
   size_t freed = 0;
-  // One by one: who stands still here keeps others from that page, and from no other.
+  // One by one: who is stopped here keeps others from that page, and from no other.
   for (uint64_t page; freed + *staying < most && (page = Victims::take(of)) != Victims::kNone;) {
     bool is_freed = false;
     freed += punch_together({&page, 1}, {&is_freed, 1});

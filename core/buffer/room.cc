@@ -34,7 +34,7 @@ size_t Room::take_out_victims(MemberRecord& of, size_t most) {
   size_t staying = 0;
   const size_t freed = puncher_.punch_victims(of, most, stay, &staying);
   OC_CHECK(staying <= most);
-  for (size_t i = 0; i < staying; ++i) tell(stay[i], 1, false);
+  for (size_t i = 0; i < staying; ++i) note_filled(stay[i], 1, false);
   return freed;
 }
 
@@ -107,7 +107,7 @@ bool Room::wait_for_less(uint64_t used_bytes, uint64_t wait_ns) {
 template <typename IsThere>
 bool Room::wait_until(const IsThere& is_there, uint64_t wait_ns) {
   // A keeping process that runs answers within milliseconds; one that died is replaced as fast.
-  // Where one stands still, waiting has been in vain for a while, and is not tried for long.
+  // Where one is stopped, waiting has been in vain for a while, and is not tried for long.
   constexpr uint64_t kPatienceNs = 100'000'000, kLittlePatienceNs = 2'000'000;
   constexpr uint64_t kSleepNs = 5'000'000, kImpatientNs = 1'000'000'000, kWorkingNs = 1'000'000'000;
   Board& board = member_.board();
@@ -167,17 +167,17 @@ void Room::report(uint64_t first_page, uint64_t count, bool is_guess) {
     m.filling_thread.store(thread);
     m.filling_threads.fetch_add(1);
   }
-  tell(first_page, count, is_guess);
+  note_filled(first_page, count, is_guess);
 }
 
-void Room::tell(uint64_t first_page, uint64_t count, bool is_guess) {
+void Room::note_filled(uint64_t first_page, uint64_t count, bool is_guess) {
   MemberRecord& m = member_.record();
-  const uint64_t at = m.news_end.fetch_add(1, std::memory_order_seq_cst);
-  const News news = News::of(first_page, count, is_guess);
-  const uint64_t lost = m.news[at % MemberRecord::kNews].exchange(news.bits());
-  if (lost != 0) m.has_lost_news.store(1);
+  const uint64_t at = m.reports_end.fetch_add(1, std::memory_order_seq_cst);
+  const PageReport report = PageReport::of(first_page, count, is_guess);
+  const uint64_t lost = m.reports[at % MemberRecord::kReports].exchange(report.bits());
+  if (lost != 0) m.has_lost_reports.store(1);
   // Half full: the keeping process sleeps while there is room.
-  if (at % (MemberRecord::kNews / 2) == 0) ring();
+  if (at % (MemberRecord::kReports / 2) == 0) ring();
 }
 
 }  // namespace outcore::buffer

@@ -57,7 +57,7 @@ class Room {
   bool try_reserve(uint64_t pages);
   size_t take_out_victims(MemberRecord& of, size_t most);
   bool take_out_victims_of_any();
-  void tell(uint64_t first_page, uint64_t count, bool is_guess);
+  void note_filled(uint64_t first_page, uint64_t count, bool is_guess);
   Member& member_;
   Puncher& puncher_;
   os::Word<uint64_t> impatient_until_ns_{0};

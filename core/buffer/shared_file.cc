@@ -142,7 +142,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::join(std::shared_ptr<Buffer> buf
                                                      int fd, uint64_t pages_least) {
   Member& member = buffer->member();
   const Member::FilesLock lock(member);
-  if (!lock.is_held()) return Error{ETIMEDOUT, "a member of it seems to stand still"};
+  if (!lock.is_held()) return Error{ETIMEDOUT, "a member of it seems to be stopped"};
   FileRecord* file = find(member, version);
   const bool is_together = use == Use::kTogether || use == Use::kJoined;
   if (Status s = may_join(file, use); !s) return s.error();
@@ -249,7 +249,7 @@ bool SharedFile::leaves_others() {
 }
 
 // The last one that writes it says how the file is now: whoever comes finds what is in memory, if
-// nobody has changed the file since. A further change within the same tick could not be told.
+// nobody has changed the file since. A further change within the same tick would not be noticed.
 void SharedFile::end_writing(int fd, const std::function<bool()>& store_adopted) {
   if (marks_ == nullptr) return;
   Member& member = buffer_->member();

@@ -88,6 +88,12 @@ std::string read_file(const char* path, size_t bytes_max) {
   return text;
 }
 
+bool is_path_of(const struct stat& file, const std::string& path, int flags) {
+  struct stat found;
+  return ::fstatat(AT_FDCWD, path.c_str(), &found, flags) == 0 && found.st_ino == file.st_ino &&
+         found.st_dev == file.st_dev;
+}
+
 int sync_folder_of(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
   const size_t slash = end == std::string::npos ? end : path.rfind('/', end);

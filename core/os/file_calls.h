@@ -2,6 +2,8 @@
 // have been transferred. They return 0 or -errno. Any thread, the fault path.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +39,8 @@ int punch_hole(int fd, uint64_t offset, uint64_t size_bytes);
 // Its first bytes, at most so many; empty: it cannot be read. The descriptor is not a number that
 // the program would miss, and no child inherits it. Not the fault path.
 std::string read_file(const char* path, size_t bytes_max);
+// Whether the path leads to this file, or with AT_SYMLINK_NOFOLLOW in `flags` is one of its names.
+bool is_path_of(const struct stat& file, const std::string& path, int flags);
 // Makes the name of the file or folder durable, in the folder that it lies in. Not the fault path.
 int sync_folder_of(const std::string& path);
 

@@ -15,7 +15,7 @@ namespace outcore::paging {
 
 using buffer::kPage;
 using buffer::Marks;
-using buffer::News;
+using buffer::PageReport;
 using metrics::Counter;
 using region::View;
 
@@ -150,7 +150,7 @@ int SharedWriter::mark(PageCache& cache, const View& view, uint64_t page, TouchR
       run = {page, page + 1};
       continue;
     }
-    // A member that stands still, as a stopped one does, may go on.
+    // A stopped member may go on.
     if (result != -ETIMEDOUT || limit.is_over()) return result;
   }
 }
@@ -263,7 +263,7 @@ void SharedWriter::run() {
     shares_.store(Marks::writers_of_all(buffer_->member().board()));
     marks_bytes_.store(buffer_->member().occupancy().marks_bytes());
     heard = now;
-    const std::vector<uint64_t>& leaving = leaving_.heard(buffer_->member().board());
+    const std::vector<uint64_t>& leaving = leaving_.drain(buffer_->member().board());
     bool is_any_stored = false;
     for (size_t i = 0;; ++i) {
       PageCache* cache = nullptr;

@@ -4,7 +4,7 @@
 
 namespace outcore::paging {
 
-using buffer::News;
+using buffer::PageReport;
 
 namespace {
 
@@ -13,12 +13,12 @@ constexpr uint64_t kAgainNs = 100'000'000;
 }  // namespace
 
 bool is_any_stored(const SharedWrites& writes, uint64_t first, uint64_t end) {
-  const News run(writes.storing.load(std::memory_order_seq_cst));
+  const PageReport run(writes.storing.load(std::memory_order_seq_cst));
   return run.bits() != 0 && end > run.first_page() && first < run.first_page() + run.count();
 }
 
 Storing::Storing(SharedWrites& writes, uint64_t first, uint64_t count) : writes_(writes) {
-  const uint64_t run = News::of(first, count, false).bits();
+  const uint64_t run = PageReport::of(first, count, false).bits();
   for (;;) {
     const uint32_t seen = writes_.changes.load(std::memory_order_seq_cst);
     uint64_t none = 0;

@@ -9,7 +9,7 @@ void EventRing::put(const Event& event) {
   OC_ASSERT(event.slot < 1024);
   const uint64_t number = next_.fetch_add(1, std::memory_order_acq_rel);
   Cell& cell = cells_[number % kEvents];
-  // A thread that stood still for a whole round of the ring finds its cell with what is newer, or
+  // A thread that was stopped for a whole round of the ring finds its cell with what is newer, or
   // being written: its event is lost, so that a cell never has parts of two.
   uint64_t before = cell.number.load(std::memory_order_relaxed);
   do {

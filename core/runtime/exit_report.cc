@@ -17,6 +17,7 @@
 #include "core/base/assert.h"
 #include "core/base/earlier_output.h"
 #include "core/base/error.h"
+#include "core/os/file_calls.h"
 #include "core/os/file_lock.h"
 #include "core/os/wait.h"
 #include "core/runtime/learnt_starts.h"
@@ -102,7 +103,8 @@ class LineFile {
       if (file_ < 0 || ::fstat(file_, &about_) != 0 || !S_ISREG(about_.st_mode)) return;
       is_locked_ = lock_briefly(file_);
       // One without a name is named by a descriptor, as /dev/stderr.
-      if (::fstat(file_, &about_) != 0 || about_.st_nlink != 0 || is_named()) return;
+      if (::fstat(file_, &about_) != 0 || about_.st_nlink != 0 || os::is_path_of(about_, path_, 0))
+        return;
       close();
     }
     file_ = -ESTALE;
@@ -132,20 +134,13 @@ class LineFile {
   }
 
  private:
-  bool is_named() const {
-    struct stat named {};
-    return ::stat(path_.c_str(), &named) == 0 && named.st_ino == about_.st_ino &&
-           named.st_dev == about_.st_dev;
-  }
   // The file is as it was, or gone where it was not. Returns the error.
   int take_back(ssize_t written, int error) const {
-    struct stat now {
-    }, named{};
+    struct stat now {};
     if (!is_locked_ || ::fstat(file_, &now) != 0) return error;
     const bool is_ours = written != 0 && now.st_size == about_.st_size + written;
     if (is_ours && ::ftruncate(file_, about_.st_size) != 0) return error;
-    if (is_new_ && about_.st_size == 0 && ::lstat(path_.c_str(), &named) == 0 &&
-        named.st_ino == now.st_ino && named.st_dev == now.st_dev)
+    if (is_new_ && about_.st_size == 0 && os::is_path_of(now, path_, AT_SYMLINK_NOFOLLOW))
       ::unlink(path_.c_str());
     return error;
   }

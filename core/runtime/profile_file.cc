@@ -70,9 +70,8 @@ Result<TouchProfile> read_from(int fd, const std::string& path) {
 
 // Who has locked the file has it by its name, and nobody else replaces it meanwhile.
 bool is_named_so(int fd, const std::string& path) {
-  struct stat open, named;
-  return ::fstat(fd, &open) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+  struct stat open;
+  return ::fstat(fd, &open) == 0 && os::is_path_of(open, path, 0);
 }
 
 // A descriptor of os::open_to_lock, or -errno. `is_new`: the file was not there before.

@@ -85,7 +85,7 @@ TEST_F(MarksOf, PagesAreCountedOnceWhoeverMarksThem) {
   two->close(false);
 }
 
-// A member stands still while it takes pages out: who marks one of them gives up waiting, and its
+// A member is stopped while it takes pages out: who marks one of them gives up waiting, and its
 // mark stays.
 TEST_F(MarksOf, PagesThatCouldNotBeMarkedInTimeAreCountedAsMarked) {
   OUTCORE_NEEDS_THREADS_IN_CHILD();
@@ -126,13 +126,13 @@ TEST_F(MarksOf, MarksThatNobodyStoresAreNoLongerCountedWhenTheFileIsForgotten) {
 
 TEST_F(MarksOf, WhatIsToLeaveIsHeardOnceAndInOrder) {
   LeavingPages early;
-  EXPECT_TRUE(early.heard(board()).empty());
-  for (const uint64_t page : {9u, 4u, 9u, 7u}) LeavingPages::tell(board(), page);
-  EXPECT_THAT(early.heard(board()), ElementsAre(4, 7, 9));
-  EXPECT_TRUE(early.heard(board()).empty());
+  EXPECT_TRUE(early.drain(board()).empty());
+  for (const uint64_t page : {9u, 4u, 9u, 7u}) LeavingPages::announce(board(), page);
+  EXPECT_THAT(early.drain(board()), ElementsAre(4, 7, 9));
+  EXPECT_TRUE(early.drain(board()).empty());
   for (uint64_t page = 0; page < Board::kLeaving + 10; ++page)
-    LeavingPages::tell(board(), 100 + page);
-  const std::vector<uint64_t>& last = early.heard(board());
+    LeavingPages::announce(board(), 100 + page);
+  const std::vector<uint64_t>& last = early.drain(board());
   ASSERT_EQ(last.size(), Board::kLeaving);
   EXPECT_EQ(last.front(), 110u) << "the oldest ones are overwritten";
 }

@@ -101,7 +101,7 @@ TEST_F(VictimsOf, SeveralThreadsTakeEachOnce) {
     for (uint64_t page = 0; page < kGiven;) {
       uint64_t lost = 0;
       if (Victims::give(m, page, &lost)) ++page;
-      // Who stands still for a whole round of the ring finds another one in its place.
+      // Who is stopped for a whole round of the ring finds another one in its place.
       if (lost != Victims::kNone) all.push_back(lost);
     }
     is_over = true;
@@ -231,9 +231,9 @@ TEST_F(VictimsOf, ALedgerHasEachPageOnce) {
   const Board& board = buffer_->member().board();
   ASSERT_TRUE(ledger.open(board).ok());
   const uint64_t first = file_->frame_page(0);
-  ledger.admit(board, News::of(first, 8, false));
-  ledger.admit(board, News::of(first + 4, 8, true));
-  ledger.admit(board, News::of(first + file_->pages(), 1, false));  // of no file
+  ledger.admit(board, PageReport::of(first, 8, false));
+  ledger.admit(board, PageReport::of(first + 4, 8, true));
+  ledger.admit(board, PageReport::of(first + file_->pages(), 1, false));  // of no file
   FrameId victims[64];
   const size_t found = ledger.choose_victims(victims);
   ASSERT_EQ(found, 12u);
@@ -243,7 +243,7 @@ TEST_F(VictimsOf, ALedgerHasEachPageOnce) {
   for (size_t i = 1; i < found; ++i) ledger.freed(victims[i]);
   EXPECT_EQ(ledger.choose_victims(victims), 1u);
   ledger.put_back(victims[0]);
-  ledger.admit(board, News::of(first, 3, false));
+  ledger.admit(board, PageReport::of(first, 3, false));
   EXPECT_EQ(ledger.choose_victims(victims), 3u);
 }
 

@@ -164,7 +164,7 @@ TEST(EventRing, AReaderThatIsTooSlowLosesEventsAndNeverGetsATornOne) {
   EXPECT_EQ(ring->end(), kThreads * kEach);
 }
 
-// A writer that stands still for a whole round of the ring must not write into what another has put
+// A writer that is stopped for a whole round of the ring must not write into what another has put
 // into its cell meanwhile. The other one is a handler that interrupts it.
 class Interrupted : public testing::Test {
  protected:

@@ -22,7 +22,7 @@ struct BufferPlan {
   uint64_t ops = 0;                         // of each thread
   uint64_t readers = 0;                     // processes that only read, in thousandths
   uint64_t kills = 0;                       // of what befalls processes, in thousandths; the rest
-                                            // of them stand still for a while
+                                            // of them are stopped for a while
   uint64_t blow_ns_max = 0;                 // between two of those; 0: there are none
   bool has_long_stops = false;              // longer than others wait
   uint64_t wait_ns_max = 0;

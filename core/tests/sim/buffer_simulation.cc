@@ -97,7 +97,7 @@ void BufferSimulation::begin_process() {
   world_.fibers.add("process " + std::to_string(number), number, [process] { process->live(); });
 }
 
-// It is killed, or stands still for a while.
+// It is killed, or is stopped for a while.
 void BufferSimulation::befall(BufferProcess& process) {
   if (process.is_over()) return;
   if (world_.random.chance(world_.plan.kills)) {
@@ -117,7 +117,7 @@ void BufferSimulation::befall(BufferProcess& process) {
   }
 }
 
-// Others wait half a second for it at least, or not as long as it stands still.
+// Others wait half a second for it at least, or not as long as it is stopped.
 void BufferSimulation::stop(const BufferProcess& process) {
   constexpr uint64_t kShortNs[] = {10'000, 1'000'000, 20'000'000};
   constexpr uint64_t kLongNs[] = {1'000'000, 300'000'000, 3'000'000'000};

@@ -1,4 +1,4 @@
-// BufferSimulation: processes that share a file in a buffer come, work, leave, stand still and are
+// BufferSimulation: processes that share a file in a buffer come, work, leave, are stopped and are
 // killed, as one seed decides; every read of each is compared with what was last written.
 #pragma once
 
@@ -42,7 +42,7 @@ class BufferSimulation {
   std::unique_ptr<buffer::Member> anchor_;
   buffer::Board* board_ = nullptr;
   std::vector<std::unique_ptr<BufferProcess>> processes_;
-  // By the process's number; and until when one that has stood still is not stopped again.
+  // By the process's number; and until when one that was stopped is not stopped again.
   std::map<uint32_t, uint64_t> stopped_until_ns_, runs_until_ns_;
 };
 

@@ -271,7 +271,7 @@ void Fibers::stop(uint32_t process, bool is_stopped) {
     return;
   }
   stopped_.erase(process);
-  // Waits are interrupted: who was to wake them stood still as well.
+  // Waits are interrupted: who was to wake them was stopped as well.
   for (const auto& fiber : fibers_)
     if (fiber->process == process && fiber->state == State::kWaiting)
       fiber->state = State::kRunnable, fiber->is_lost = false;
