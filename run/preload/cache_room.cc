@@ -38,7 +38,7 @@ void CacheRoom::note_written(Runtime::Impl& runtime, uint64_t bytes) {
   OC_CHECK(given_bytes_ <= most_bytes_);
 }
 
-void CacheRoom::take_back(Runtime::Impl& runtime) {
+void CacheRoom::return_all(Runtime::Impl& runtime) {
   if (given_bytes_ != 0) runtime.engine->return_lent(given_bytes_);
   written_bytes_ = given_bytes_ = 0;
 }

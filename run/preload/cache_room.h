@@ -24,7 +24,7 @@ class CacheRoom {
   // up to the most of this budget. Evicts pages for them; where that fails no more are given.
   void note_written(Runtime::Impl& runtime, uint64_t bytes);
   // No such file is mapped any more. REQUIRES: the same runtime.
-  void take_back(Runtime::Impl& runtime);
+  void return_all(Runtime::Impl& runtime);
   // In a forked child, whose runtime is another.
   void forget() { most_bytes_ = written_bytes_ = given_bytes_ = 0; }
 

@@ -153,6 +153,11 @@ class Door {
   void before_path_change(int folder, const char* path);
   // Others wait until this process hands some back, too.
   void hand_back_wanted();
+  // -- files that are idle: door_idle.cc --
+  // Whether pages of files stay that the program has unmapped.
+  bool has_idle() const { return has_idle_.load(); }
+  // Gives up those that have been idle for long, or are removed. The same afterwards.
+  bool look_at_idle();
   // -- forked children: door_fork.cc --
   void before_fork();
   void after_fork_in_parent();
@@ -193,6 +198,7 @@ class Door {
   void forget(TakenFile& file, Mapping& mapping);
   // door_together.cc
   void begin_to_share();
+  bool is_mapped_now(const TakenFile& file) const;
   bool are_writers_there(const Identity& identity) const;
   bool ask_others_back(const Identity& identity) const;
   bool put_face(int fd, uint64_t size_bytes);
@@ -206,6 +212,12 @@ class Door {
                                                    MapOptions options,
                                                    const Runtime::Impl::Lent& lent);
   static void note_together(TakenFile& file);
+  // door_idle.cc
+  bool is_worth_keeping(const TakenFile& file) const;
+  void keep_pages(TakenFile& file, const Mapping& ending);
+  void note_idle(TakenFile& file);
+  void end_idle(TakenFile& file);
+  void note_idle_call(TakenFile& file);
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
   void store_pieces(TakenFile& file);
@@ -253,6 +265,7 @@ class Door {
   CacheRoom cache_room_;                               // for files that are written by calls
   std::atomic<pid_t> owner_{0};  // the process that this state belongs to; 0: it has not begun
   bool shares_writes_ = false;   // --share-writes, and there is a buffer
+  std::atomic<bool> has_idle_{false};
   std::string delivery_;
   bool has_told_delivery_ = false, is_closed_to_in_thread_ = false;
   const char* why_closed_ = nullptr;  // to all files
@@ -262,6 +275,10 @@ class Door {
 
 // The errno for bytes that could not be stored: ENOSPC and EDQUOT as they are, otherwise EIO.
 int as_errno(const Status& status);
+// Our own mapping of the file; nullptr: there is none.
+Mapping* face_of(const TakenFile& file);
+void* map_face(int fd, uint64_t size_bytes,
+               int protection);  // the kernel's, for a face; MAP_FAILED
 // Puts the kernel's mapping in place of ours, as the program asked for it.
 bool map_by_kernel(const Mapping& mapping);
 // Asks the process that has taken the file to hand it back, and waits. If that fails, this process

@@ -243,7 +243,7 @@ Report Door::report() {
     f.path = file->path;
     f.remark = file->remark;
     f.file_bytes = file->file_bytes;
-    f.is_taken = !file->mappings.empty();
+    f.is_taken = !file->mappings.empty() && file->idle_since_ns == 0;
     f.counters = file->ended;
     for (const auto& [address, m] : file->mappings)
       f.mapped_bytes += m->is_face ? 0 : m->size_bytes;

@@ -138,8 +138,10 @@ int Door::release(std::byte* address, uint64_t size_bytes,
     const uint64_t from = m->address < address ? static_cast<uint64_t>(address - m->address) : 0;
     const uint64_t to = std::min<uint64_t>(m->size_bytes, static_cast<uint64_t>(end - m->address));
     if (from == 0 && to == m->size_bytes) {
+      keep_pages(file, *m);
       const Status s = unmap(file, *m);
       if (s.ok() && !file.mappings.empty()) drop_face(file);
+      if (s.ok()) note_idle(file);
       if (!s.ok()) {
         say("munmap of " + file.path +
                 ": what the program wrote cannot be stored: " + ::strerrordesc_np(s.code()) +
@@ -235,6 +237,7 @@ void* Door::move(Mapping& mapping, uint64_t new_bytes, int flags, std::byte* new
   made.address = static_cast<std::byte*>(place);
   std::byte* const old_address = mapping.address;
   const uint64_t old_bytes = mapping.size_bytes;
+  keep_pages(file, mapping);
   // The file is not closed in between, which would end its watch: what made the old mapping
   // possible holds for the new one.
   const bool is_last = file.mappings.size() == 1;

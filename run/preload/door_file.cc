@@ -65,10 +65,11 @@ void Door::close_file(TakenFile& file) {
   if (std::exchange(file.is_written_by_calls, false) && runtime_ != nullptr &&
       std::none_of(files_.begin(), files_.end(),
                    [](const auto& other) { return other.second->is_written_by_calls; }))
-    cache_room_.take_back(*runtime_);
+    cache_room_.return_all(*runtime_);
   if (file.is_counted) taken_count_.fetch_sub(1, std::memory_order_release);
   file.is_counted = false;
   file.is_writable = false;
+  file.idle_since_ns = 0;
   if (!DescriptorTable::has(&file)) close_descriptors(file);
 }
 
@@ -86,6 +87,7 @@ void Door::close_descriptors(TakenFile& file) {
 void Door::closed_descriptor(TakenFile& file) {
   const Inside inside;
   const os::Locked locked(lock_);
+  if (file.idle_since_ns != 0 && file.is_writable && !DescriptorTable::has(&file)) end_idle(file);
   if (!file.mappings.empty()) return drop_face(file);
   if (file.fd >= 0) close_descriptors(file);
 }
@@ -94,6 +96,7 @@ int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
   const Inside inside;
   const os::Locked locked(lock_);
   if (is_inherited(file)) return 0;
+  note_idle_call(file);
   PageCache* cache = file.cache();
   if (cache == nullptr || !cache->is_writable || size_bytes == 0) return 0;
   const uint64_t end =
@@ -126,6 +129,7 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
   const Inside inside;
   const os::Locked locked(lock_);
   if (is_inherited(file)) return static_cast<void>(change());
+  note_idle_call(file);
   const uint64_t offset = offset_now();
   bool is_changed = false;
   uint64_t written = 0;

@@ -108,6 +108,8 @@ bool is_taken_when_touched(const TakenFile& file) {
 // them as its parent does.
 bool Door::adopt(const region::View& view) {
   const Mapping* m = mapping_covering(view.address);
+  if (m != nullptr && m->is_face && !m->file->is_writable)  // it keeps pages, for the parent alone
+    return real().munmap(m->address, m->size_bytes) == 0;
   return m != nullptr && !m->file->is_writable && !is_taken_when_touched(*m->file) &&
          map_by_kernel(*m);
 }
@@ -123,8 +125,13 @@ void Door::after_fork_in_child() {
   not_taken_ = {};
   cache_room_.forget();
   kept_ = Kept::kNothing;
+  has_idle_.store(false);
   for (auto& [identity, file] : files_) {
     if (file->mappings.empty()) continue;
+    file->idle_since_ns = 0;
+    // The region is the parent's: it is never freed.
+    if (Mapping* const face = file->is_writable ? nullptr : face_of(*file); face != nullptr)
+      static_cast<void>(file->mappings.extract(face->address).mapped().release());
     if (file->is_writable || is_taken_when_touched(*file)) {
       OC_CHECK(taken_count_.load() != 0);
       if (!file->is_writable) DescriptorTable::forget_file(file.get());  // calls only read it

@@ -214,6 +214,7 @@ bool Door::take_locked(const NewMapping& made) {
   if (owner_ == 0) begin();  // a library that is initialized before ours calls
   const auto known = files_.find(identity_of(about));
   const bool is_taken = known != files_.end() && !known->second->mappings.empty();
+  const bool was_idle = is_taken && known->second->idle_since_ns != 0;
   if (!is_taken && made.size_bytes < settings().min_bytes && !settings().is_explaining)
     return false;
   const std::string path = path_of(made.fd);
@@ -221,11 +222,17 @@ bool Door::take_locked(const NewMapping& made) {
                         ? why_never(made, about, path, is_taken)
                         : "no memory is left for it";
   if (why.empty() && why_closed_ != nullptr) why = why_closed_;
+  const bool is_asked = why.empty();
   TakenFile* file =
-      why.empty() && start_runtime(&why) ? find_or_open(made, about, path, &why) : nullptr;
+      is_asked && start_runtime(&why) ? find_or_open(made, about, path, &why) : nullptr;
   if (file != nullptr && !put_region(*file, made, &why)) {
     if (file->mappings.empty()) close_file(*file);
     file = nullptr;
+  }
+  // It may be possible without what stayed of it.
+  if (file == nullptr && is_asked && was_idle) {
+    end_idle(*known->second);
+    if (known->second->mappings.empty()) return take_locked(made);
   }
   if (file != nullptr && file->is_together()) keep_face(*file);
   if (file != nullptr && !file->mappings.empty()) return true;
@@ -329,6 +336,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   mapping->flags = made.flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE);
   mapping->pattern = made.pattern;
   mapping->is_face = made.is_face;
+  if (!made.is_face) file.idle_since_ns = 0;
   mapping->may_write = (made.flags & MAP_TYPE) != MAP_PRIVATE &&
                        (::fcntl(made.fd, F_GETFL, 0L) & O_ACCMODE) == O_RDWR;
   mapping->file = &file;

@@ -60,21 +60,6 @@ bool start_share_thread(buffer::Member* member) {
   }
 }
 
-// A mapping of ours, where faults in-thread can be had if they can.
-void* map_face(int fd, uint64_t size_bytes) {
-  constexpr int kBoth = PROT_READ | PROT_WRITE;
-  void* at = MAP_FAILED;
-  if (Window::is_offered() && Window::instance().prepare())
-    at = Window::instance().map(size_bytes, kBoth, MAP_SHARED, fd, 0);
-  return at != MAP_FAILED ? at : real().mmap(nullptr, size_bytes, kBoth, MAP_SHARED, fd, 0);
-}
-
-Mapping* face_of(const TakenFile& file) {
-  for (const auto& [address, m] : file.mappings)
-    if (m->is_face) return m.get();
-  return nullptr;
-}
-
 }  // namespace
 
 // With the runtime, which has just been started. REQUIRES: `lock_` is locked.
@@ -170,7 +155,7 @@ bool Door::put_face(int fd, uint64_t size_bytes) {
   if ((::fcntl(fd, F_GETFL, 0L) & O_ACCMODE) != O_RDWR)
     own = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_CLOEXEC, 0);
   if (own < 0) return false;
-  void* const at = map_face(own, size_bytes);
+  void* const at = map_face(own, size_bytes, PROT_READ | PROT_WRITE);
   bool is_taken = false;
   if (at != MAP_FAILED) {
     is_taken = take_locked({static_cast<std::byte*>(at), size_bytes, PROT_READ | PROT_WRITE,
@@ -207,13 +192,16 @@ void Door::drop_face(TakenFile& file) {
   real().munmap(at, size_bytes);
 }
 
+// Whether the door has mappings of it: other threads may have ended them since it was found.
+bool Door::is_mapped_now(const TakenFile& file) const {
+  return !file.mappings.empty() && mappings_.contains(file.mappings.begin()->first);
+}
+
 bool Door::write_by_face(TakenFile& file, const Place& place, std::span<const std::byte> bytes,
                          uint64_t rest_bytes) {
   const Inside inside;
   const os::Locked locked(lock_);
-  if (!mappings_.contains(file.mappings.empty() ? nullptr : file.mappings.begin()->first) ||
-      !file.is_together())
-    return false;
+  if (!is_mapped_now(file) || !file.is_together()) return false;
   const Mapping* const face = face_of(file);
   const uint64_t at = place.offset(), size_bytes = file.cache()->store_bytes.load();
   if (face == nullptr || at > size_bytes || rest_bytes > size_bytes - at) return false;

@@ -9,13 +9,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <new>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/os/process_stat.h"
 #include "core/os/wait.h"
 #include "core/store/scratch_store.h"
 #include "run/preload/real.h"
@@ -90,13 +89,10 @@ long HeapCopy::threads_of_child() const {
   std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(shared_->child.load()));
   const int fd = real().open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
-  const ssize_t n = real().read(fd, text, sizeof text - 1);
+  const ssize_t n = real().read(fd, text, sizeof text);
   ::close(fd);
-  text[std::max<ssize_t>(n, 0)] = 0;
-  const char* field = std::strrchr(text, ')');
-  constexpr int kFieldsBetween = 18;  // from the name to the number of threads
-  for (int i = 0; i < kFieldsBetween && field != nullptr; ++i) field = std::strchr(field + 1, ' ');
-  return field == nullptr ? 0 : std::strtol(field, nullptr, 10);
+  const os::ProcessStat stat({text, static_cast<size_t>(std::max<ssize_t>(n, 0))});
+  return static_cast<long>(stat.number(os::ProcessStat::kThreads));
 }
 
 bool HeapCopy::is_wanted(uint64_t wait_ns_max, bool may_have_failed) {

@@ -31,7 +31,7 @@ JoiningOpen::JoiningOpen(int folder, const char* path, int flags) {
       buffer::Member* const member = Door::instance().member_to_share();
       if (member == nullptr) return;
       lock_.emplace(*member);
-      if (!lock_->is_held()) return;  // a member stands still: this is a stranger's open
+      if (!lock_->is_held()) return;  // a member is stopped: this is a stranger's open
       opening_.emplace(member);
       is_joining_ = true;
     }));

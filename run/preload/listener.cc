@@ -277,7 +277,7 @@ void Listener::read_changes() {
   if (is_any && !is_any_of_use) changes_.rest();
 }
 
-std::vector<Identity> Listener::hear() {
+std::vector<Identity> Listener::drain_events() {
   std::vector<Identity> heard;
   heard.reserve(entries_.size());  // so that nothing that is read is lost for lack of memory
   read_changes();
@@ -285,8 +285,8 @@ std::vector<Identity> Listener::hear() {
     bool is_changed = std::exchange(e.is_changed, false);
     is_changed =
         (e.is_lease ? real().fcntl(e.fd, F_GETLEASE) != F_RDLCK : read_events(e)) || is_changed;
-    if (!is_changed || e.is_told) continue;
-    e.is_told = true;
+    if (!is_changed || e.is_reported) continue;
+    e.is_reported = true;
     heard.push_back(e.identity);
   }
   OC_ASSERT(heard.size() <= entries_.size());
@@ -298,7 +298,7 @@ void Listener::settle(const Identity& identity) {
   for (Entry& e : entries_) {
     if (!(e.identity == identity)) continue;
     for (const int fd : std::exchange(e.waiting, {})) allow(e, fd);
-    e.is_told = e.is_lease;
+    e.is_reported = e.is_lease;
   }
 }
 

@@ -44,8 +44,8 @@ class Listener {
   bool wait();
   // Returns files that others open or change, or whose lease is broken. Opens by this process
   // itself are answered at once; others who can be made to wait do so until settle() or end().
-  std::vector<Identity> hear();
-  size_t files_max() const { return entries_.size(); }  // how many hear() may return
+  std::vector<Identity> drain_events();
+  size_t files_max() const { return entries_.size(); }  // how many drain_events() may return
   void settle(const Identity& identity);
 
  private:
@@ -58,7 +58,7 @@ class Listener {
     bool asks_access = false;  // as do later accesses by what is opened, and truncations
     int quiet_count = 0;
     bool is_changed = false;   // by others, as the changes say
-    bool is_told = false;      // it was reported, and is being handed back
+    bool is_reported = false;  // it was reported, and is being handed back
     std::vector<int> waiting;  // events that must be answered
   };
   void allow(const Entry& entry, int fd);

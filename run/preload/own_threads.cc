@@ -17,6 +17,7 @@
 
 #include "core/base/assert.h"
 #include "core/os/kernel_text.h"
+#include "core/os/process_stat.h"
 #include "core/os/wait.h"
 #include "run/preload/real.h"
 
@@ -51,10 +52,9 @@ std::atomic<pid_t>* add_this_thread() {
 uint64_t turns_of_sleeper(pid_t number) {
   const std::string folder = "/proc/self/task/" + std::to_string(number);
   char text[os::KernelText::kBytesMax];
-  const std::string_view stat = os::KernelText(folder + "/stat").read(text);
-  const size_t end_of_name = stat.rfind(')');
-  if (end_of_name == stat.npos) return 0;  // it has ended
-  if (stat.substr(end_of_name, 3) != ") S") return UINT64_MAX;
+  const os::ProcessStat stat(os::KernelText(folder + "/stat").read(text));
+  if (stat.state() == 0) return 0;  // it has ended
+  if (stat.state() != 'S') return UINT64_MAX;
   const std::string_view turns = os::KernelText(folder + "/schedstat").read(text);
   const size_t last = turns.rfind(' ');
   uint64_t count = 0;

@@ -13,6 +13,7 @@
 
 #include "core/base/earlier_output.h"
 #include "core/base/units.h"
+#include "core/os/file_calls.h"
 #include "run/preload/real.h"
 #include "run/preload/report_next.h"
 #include "run/preload/settings.h"
@@ -233,8 +234,7 @@ int write_table(const std::string& path, const std::string& text) {
   if (is_new) fd = real().open(path.c_str(), kFlags | O_CREAT, 0666);
   if (fd < 0) return errno;
   real().fcntl(fd, F_SETFL, O_WRONLY);
-  struct stat about {
-  }, named{};
+  struct stat about {};
   const bool is_file = ::fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
   int error = is_file ? book_space(fd, text.size()) : 0;
   ssize_t written = 0;
@@ -246,8 +246,7 @@ int write_table(const std::string& path, const std::string& text) {
   const off_t size = error == 0 ? static_cast<off_t>(text.size()) : 0;
   if (is_file && (error == 0 || written > 0) && real().ftruncate(fd, size) != 0 && error == 0)
     error = errno;
-  if (error != 0 && is_new && is_file && ::lstat(path.c_str(), &named) == 0 &&
-      named.st_ino == about.st_ino && named.st_dev == about.st_dev)
+  if (error != 0 && is_new && is_file && os::is_path_of(about, path, AT_SYMLINK_NOFOLLOW))
     ::unlink(path.c_str());
   real().close(fd);
   return error;

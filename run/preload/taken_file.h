@@ -40,7 +40,7 @@ struct Mapping {
   // if the mapping goes back to the kernel.
   int pattern = MADV_NORMAL;
   // It is ours, and not the program's: so this process is among those who write the file together
-  // for as long as the program has a descriptor of it.
+  // for as long as the program has a descriptor of it, or the pages of an idle file stay.
   bool is_face = false;
   TakenFile* file = nullptr;
   // Shows the bytes that the file has. Behind them the kernel's mapping is left, which raises
@@ -84,6 +84,11 @@ struct TakenFile {
 
   // The descriptor for a mapping as the kernel would make it.
   int fd_of(const Mapping& m) const { return m.may_write || read_fd < 0 ? fd : read_fd; }
+
+  // How often the last mapping of the program ended. Idle: since when it has none, while one of
+  // ours keeps the pages (0: not idle), and calls on it since.
+  uint32_t ends = 0, idle_calls = 0;
+  uint64_t idle_since_ns = 0;
 
   int owner = 0;              // the process whose runtime has it; in a forked child, the parent
   std::atomic<int> link{-1};  // how to ask the owner: ReleaseLink

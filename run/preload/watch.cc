@@ -42,6 +42,8 @@ struct Command {
   Command* next = nullptr;  // the one that was asked before
 };
 
+constexpr uint64_t kIdleLookNs = 1'000'000'000;
+
 struct Watch::Impl {
   int to_listener = -1, to_answerer = -1;  // eventfds, open in both tables of descriptors
   int requests = -1;
@@ -53,6 +55,7 @@ struct Watch::Impl {
 
   void listen();
   void answer();
+  static void look_at_idle(uint64_t* looked_ns);
   void hand_back_opened();
   bool note_opened(Listener& listener);
   void ask(Command* command);  // returns when it is carried out
@@ -252,7 +255,7 @@ bool Watch::Impl::note_opened(Listener& listener) {
       const os::Locked locked(lock);
       opened.reserve(opened.size() + listener.files_max());
     }
-    const std::vector<Identity> heard = listener.hear();
+    const std::vector<Identity> heard = listener.drain_events();
     OC_ASSERT(heard.size() <= listener.files_max());
     const os::Locked locked(lock);
     opened.insert(opened.end(), heard.begin(), heard.end());
@@ -283,14 +286,32 @@ void Watch::Impl::hand_back_opened() {
   }
 }
 
+void Watch::look_at_idle() {
+  OC_ASSERT(impl_ != nullptr);
+  Impl::ring(impl_->to_answerer);
+}
+
+// Where memory is short, in a second again.
+void Watch::Impl::look_at_idle(uint64_t* looked_ns) {
+  if (os::now_ns() - *looked_ns < kIdleLookNs) return;
+  *looked_ns = os::now_ns();
+  try {
+    Door::instance().look_at_idle();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 void Watch::Impl::answer() {
+  uint64_t looked_ns = 0;
   for (;;) {
     pollfd wait[3] = {{to_answerer, POLLIN, 0}, {requests, POLLIN, 0}, {link, POLLIN, 0}};
-    if (::poll(wait, 3, -1) < 0) {
+    const bool has_idle = Door::instance().has_idle();
+    if (::poll(wait, 3, has_idle ? static_cast<int>(kIdleLookNs / 1'000'000) : -1) < 0) {
       os::pause_where_refused(errno);
       continue;
     }
     os::rest_if_told();
+    if (has_idle) look_at_idle(&looked_ns);
     if ((wait[0].revents & POLLIN) != 0) {
       hush(to_answerer);
       hand_back_opened();

@@ -52,6 +52,9 @@ class Watch {
     const TakenFile* const file_;
   };
 
+  // Files are idle: looks at them once a second (Door::look_at_idle). REQUIRES: start() succeeded.
+  void look_at_idle();
+
   // In a forked child: the threads are the parent's.
   void forget_in_child();
   // Nobody can ask any more.

@@ -16,7 +16,7 @@ foreach(delivery messages in-thread)
   foreach(program sigbus_handler fds fork_threads dlopen_map second_opener
       shared_memory_children squatted changed_by_others ending kill_oneself fork_handlers
       blocking small_stack no_memory no_descriptors cancel fork_mappings fork_past_end
-      grow_reopened written_by_calls guarded_heap hooked_mappings file_times)
+      grow_reopened written_by_calls guarded_heap hooked_mappings file_times mapped_again)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
   agree(raw_calls.${delivery} raw_calls "${small} --delivery ${delivery}" FOLDER)
@@ -35,6 +35,20 @@ foreach(delivery messages in-thread)
     6291456)
 endforeach()
 agree(fork_shared.auto fork_shared "--budget 4M --min-size 4k --buffer fork_shared.auto" FOLDER)
+
+# Files that are mapped again and again.
+foreach(delivery messages in-thread)
+  agree(mapped_again.shared.${delivery} mapped_again
+    "--budget 4M --min-size 4k --buffer mapped_again.${delivery} --delivery ${delivery}" FOLDER)
+  foreach(buffer none mapped_again.figures.${delivery})
+    add_test(NAME preload.mapped_again.figures.${delivery}.${buffer}
+      COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/mapped_again.sh
+        ${CMAKE_BINARY_DIR}/bin/outcore $<TARGET_FILE:preload_mapped_again>
+        "--budget 16M --delivery ${delivery} --buffer ${buffer}")
+    set_tests_properties(preload.mapped_again.figures.${delivery}.${buffer} PROPERTIES TIMEOUT 120
+      LABELS "preload;nosan")
+  endforeach()
+endforeach()
 
 # Processes that write one file.
 foreach(delivery messages in-thread)

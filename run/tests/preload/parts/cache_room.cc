@@ -79,11 +79,11 @@ void expect_what_is_written_up_to_the_most() {
   require(room.given_bytes() > kMiB && room.given_bytes() <= most, "more than the most is given");
   require(left_of(*runtime) == kBudget - room.given_bytes(), "pages have some of it");
   require(runtime->engine->budget_bytes() == kBudget, "the budget is another");
-  room.take_back(*runtime);
+  room.return_all(*runtime);
   require(room.given_bytes() == 0 && left_of(*runtime) == kBudget, "it is not taken back");
   room.note_written(*runtime, UINT64_MAX);
   require(room.given_bytes() == kMiB / 4, "nothing is given again");
-  room.take_back(*runtime);
+  room.return_all(*runtime);
 }
 
 void expect_nothing(uint64_t limit_bytes, bool adapts_budget, const char* why) {
