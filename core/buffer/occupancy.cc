@@ -45,9 +45,9 @@ uint64_t Occupancy::pages_in_memory() const {
   return of_frames;
 }
 
-// Each page that is in memory was so when they were counted, or is among those reported since, or among
-// those under way, which the caller counts before. A new mark counts as a page: it may be in a page
-// of marks of its own.
+// Each page that is in memory was so when they were counted, or is among those reported since, or
+// among those under way, which the caller counts before. A new mark counts as a page: it may be in
+// a page of marks of its own.
 uint64_t Occupancy::pages_at_most() const {
   uint64_t of_frames = 0;
   if (trusted_.load(std::memory_order_acquire) % (kTrusted + 1) == 0 ||

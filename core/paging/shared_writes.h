@@ -11,7 +11,8 @@
 namespace outcore::paging {
 
 struct SharedWrites {
-  // The run that is being stored, encoded as buffer::PageReport; 0: none. And how often that changed.
+  // The run that is being stored, encoded as buffer::PageReport; 0: none. And how often that
+  // changed.
   os::Word<uint64_t> storing{0};
   os::Word<uint32_t> changes{0};
   os::Word<uint32_t> waiters{0};    // threads that wait for a change

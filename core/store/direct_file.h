@@ -3,8 +3,8 @@
 //
 // Aligned parts of transfers go direct, the rest buffered; the kernel keeps the two coherent. What
 // the page cache has already, because the file was just written or another program reads it, is
-// read from there. For regular files and block devices. Any thread; read and write are fit for the fault path. The
-// object owns both descriptors.
+// read from there. For regular files and block devices. Any thread; read and write are fit for the
+// fault path. The object owns both descriptors.
 #pragma once
 
 #include <atomic>

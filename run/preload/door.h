@@ -195,6 +195,7 @@ class Door {
   bool put_region(TakenFile& file, const NewMapping& made, std::string* why);
   Delivery delivery_for(TakenFile& file, const NewMapping& made);  // door_delivery.cc
   void tell_delivery(const std::string& why);
+  void note_delivery(Delivery delivery);
   void forget(TakenFile& file, Mapping& mapping);
   // door_together.cc
   void begin_to_share();

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "run/preload/bounce.h"
 #include "run/preload/door.h"
 #include "run/preload/others.h"
 #include "run/preload/settings.h"
@@ -45,6 +46,14 @@ void Door::tell_delivery(const std::string& why) {
     say("faults in-thread: system calls that point into the window are made whole");
   else
     say("faults by messages, where they can be had" + (why.empty() ? "" : ": " + why));
+}
+
+// Of a mapping that is taken.
+void Door::note_delivery(Delivery delivery) {
+  delivery_ = delivery == Delivery::kMessages   ? "messages"
+              : delivery == Delivery::kInThread ? "in-thread"
+                                                : "mprotect";
+  if (delivery != Delivery::kMessages) set_needs_bounce();
 }
 
 // Hands back the files of this process for which `is_meant` is true. REQUIRES: `lock_` is locked.

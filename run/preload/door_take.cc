@@ -343,11 +343,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   file.owner = owner_;
   file.link = ReleaseLink::asking_end();
   file.file_bytes = std::max(file.file_bytes, file_bytes);
-  const Delivery delivery = region.value()->cache->delivery;
-  delivery_ = delivery == Delivery::kMessages   ? "messages"
-              : delivery == Delivery::kInThread ? "in-thread"
-                                                : "mprotect";
-  if (delivery != Delivery::kMessages) set_needs_bounce();
+  note_delivery(region.value()->cache->delivery);
   mapping->region = std::move(region).value();
   if (file.mappings.empty() && mapping->region->cache->writes != nullptr) note_together(file);
   mappings_[made.address] = mapping.get();

@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 
 #include "cli/text.h"
-#include "core/os/process_stat.h"
 
 namespace outcore::cli {
 namespace {
@@ -47,15 +47,21 @@ std::string program_of(const std::string& folder) {
   return one_line(path.substr(path.rfind('/') + 1));
 }
 
+// The fields of /proc/PID/stat behind the name, which may have blanks and brackets.
 void read_stat(const std::string& folder, ProcessFacts* facts) {
   std::ifstream file(folder + "/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const os::ProcessStat stat(text);
-  if (stat.state() == 0) return;
-  if (facts->name.empty()) facts->name = one_line(std::string(stat.name()));
-  facts->started = stat.number(os::ProcessStat::kStartTicks);
-  const uint64_t user_ticks = stat.number(os::ProcessStat::kUserTicks),
-                 system_ticks = stat.number(os::ProcessStat::kSystemTicks);
+  const size_t end = text.rfind(')');
+  if (end == std::string::npos) return;
+  const size_t start = text.find('(') + 1;
+  if (facts->name.empty() && start <= end) facts->name = one_line(text.substr(start, end - start));
+  std::istringstream fields(text.substr(end + 1));
+  std::string skipped;
+  uint64_t user_ticks = 0, system_ticks = 0;
+  for (int i = 3; i < 14; ++i) fields >> skipped;
+  fields >> user_ticks >> system_ticks;
+  for (int i = 16; i < 22; ++i) fields >> skipped;
+  fields >> facts->started;
   const auto ticks_a_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
   facts->cpu_seconds = static_cast<double>(user_ticks + system_ticks) / ticks_a_second;
 }

@@ -1,6 +1,6 @@
-// mapped_again FOLDER [BYTES [read]]: a file is mapped, read and unmapped again and again, while it is
-// changed in between: by calls, by others, by children; becomes longer and shorter; is replaced and
-// removed. Each mapping shows what the file has. With `read` it is only read, eight times.
+// mapped_again FOLDER [BYTES [read]]: a file is mapped, read and unmapped again and again, while it
+// is changed in between: by calls, by others, by children; becomes longer and shorter; is replaced
+// and removed. Each mapping shows what the file has. With `read` it is only read, eight times.
 
 #include "program.h"
 
