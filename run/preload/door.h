@@ -229,6 +229,7 @@ class Door {
   Mapping* mapping_at(const std::byte* address);  // the first that ends behind the address
   Mapping* mapping_covering(const std::byte* address);
   bool mark_descriptors(TakenFile& file);  // false: they could not be read
+  static bool has_descriptor(TakenFile& file);
   void populate(Mapping& mapping);
   int cut(Mapping& mapping, uint64_t from, uint64_t to,
           const std::function<void(std::byte*, uint64_t)>& between);

@@ -70,7 +70,20 @@ void Door::close_file(TakenFile& file) {
   file.is_counted = false;
   file.is_writable = false;
   file.idle_since_ns = 0;
-  if (!DescriptorTable::has(&file)) close_descriptors(file);
+  if (!has_descriptor(file)) close_descriptors(file);
+}
+
+// Whether the program has one, or may have. Those of a file that was never taken are not noted yet;
+// while there is any, closing one of ours would drop the POSIX locks that the program holds.
+bool Door::has_descriptor(TakenFile& file) {
+  if (DescriptorTable::has(&file)) return true;
+  if (file.fd < 0 && file.old.empty()) return false;  // we have none
+  bool is_any = false;
+  const bool is_known = for_each_own_descriptor(file.identity, [&](int fd) {
+    is_any = true;
+    DescriptorTable::set_file(fd, &file);
+  });
+  return is_any || !is_known;
 }
 
 void Door::close_descriptors(TakenFile& file) {
@@ -89,7 +102,7 @@ void Door::closed_descriptor(TakenFile& file) {
   const os::Locked locked(lock_);
   if (file.idle_since_ns != 0 && file.is_writable && !DescriptorTable::has(&file)) end_idle(file);
   if (!file.mappings.empty()) return drop_face(file);
-  if (file.fd >= 0) close_descriptors(file);
+  if ((file.fd >= 0 || !file.old.empty()) && !has_descriptor(file)) close_descriptors(file);
 }
 
 int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
@@ -139,7 +152,8 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
     // To be read from the kernel's page cache: a direct read would wait for the device to have it.
     if (file.store == nullptr || file.mappings.empty()) return;
     file.store->note_cached(offset, size_bytes);
-    for (const auto& [fd, store] : file.old) store->note_cached(offset, size_bytes);
+    for (const auto& [fd, store] : file.old)
+      if (store != nullptr) store->note_cached(offset, size_bytes);
   };
   if (PageCache* const shared = file.cache(); shared != nullptr && shared->shared != nullptr)
     hand_back_locked(file, "it is written, and others share its pages");
@@ -173,7 +187,8 @@ void Door::note_growth_locked(TakenFile& file) {
   const PageCache* cache = file.cache();
   if (cache == nullptr || file.store->look_at_size(true) != 0) return;
   // If the file was opened again for writing, pages may still be read by an older store.
-  for (const auto& [fd, store] : file.old) static_cast<void>(store->look_at_size(true));
+  for (const auto& [fd, store] : file.old)
+    if (store != nullptr) static_cast<void>(store->look_at_size(true));
   const uint64_t bytes = file.store->size_bytes();
   file.file_bytes = std::max(file.file_bytes, bytes);
   if (bytes <= cache->store_bytes.load()) return;

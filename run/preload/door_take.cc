@@ -278,7 +278,7 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
         fd < 0 ? Result<std::shared_ptr<Store>>(base::system_error(errno, "open it once more"))
                : store::FileStore::open(options);
     if (!store) {
-      if (fd >= 0) ::close(fd);
+      if (fd >= 0) file.old.emplace_back(fd, nullptr);
       *why = store.message();
       if (is_first) close_file(file);
       return nullptr;

@@ -78,8 +78,8 @@ struct TakenFile {
   // The attempt to end the process (LastStore::attempt()) in which it was reported that what was
   // written cannot be stored; 0: none.
   uint32_t loss_told_in = 0;
-  // Kept open, because closing a descriptor of a file drops the POSIX locks that the process holds
-  // on it.
+  // Kept open while the program has the file open, because closing a descriptor of a file drops the
+  // POSIX locks that the process holds on it. Without a store: it could not be opened.
   std::vector<std::pair<int, std::shared_ptr<store::FileStore>>> old;
 
   // The descriptor for a mapping as the kernel would make it.

@@ -1,5 +1,5 @@
-// fds DIR [BYTES]: descriptors have the numbers that they have always had, whatever is mapped; and
-// a mapping lives on when all of them are closed.
+// fds DIR [BYTES]: descriptors have the numbers that they have always had, whatever is mapped; a
+// mapping lives on when all of them are closed; and locks stay.
 #include <filesystem>
 
 #include "program.h"
@@ -21,6 +21,50 @@ bool has_removed() {
       return true;
   }
   return false;
+}
+
+// The lock that this process has on a file, as another one sees it.
+bool is_locked(int number) {
+  const pid_t asking = ::fork();
+  if (asking == 0) {
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    const bool is_asked = ::fcntl(number, F_GETLK, &lock) == 0;
+    ::_exit(is_asked && lock.l_type == F_WRLCK && lock.l_pid == ::getppid() ? 0 : 1);
+  }
+  return code_of(asking) == 0;
+}
+
+// A mapping that stays the kernel's, as another process has the file open, too, costs no lock of
+// POSIX, which the first close of any descriptor of the file would; nor does one that is taken.
+void locks_stay(uint64_t bytes) {
+  const int number = make_file("fds", bytes, 5);
+  int ends[2];
+  require(::pipe(ends) == 0, "pipe");
+  const pid_t other = ::fork();
+  if (other == 0) {
+    char byte;
+    ::close(ends[1]);
+    ::_exit(::read(ends[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  require(::fcntl(number, F_SETLK, &lock) == 0, "a lock");
+  for (const bool is_alone : {false, true}) {
+    if (is_alone) {
+      ::close(ends[1]);
+      require(code_of(other) == 0, "the other process");
+    }
+    uint64_t* words = map(number, bytes, PROT_READ | PROT_WRITE);
+    require(is_filled(words, bytes / 8, 5), "the mapping shows the file");
+    require(is_locked(number), "the lock is there while it is mapped");
+    require(::munmap(words, bytes) == 0 && is_locked(number), "the lock is there afterwards");
+  }
+  ::close(ends[0]);
+  require(::unlink("fds") == 0 && has_removed(), "it is there as long as it is open");
+  ::close(number);
+  require(!has_removed(), "nobody has it open");
+  std::printf("locks stay\n");
 }
 
 }  // namespace
@@ -76,5 +120,6 @@ int main(int count, char** arguments) {
     close_all();
     require(!has_removed(), "nobody has it open");
   }
+  locks_stay(bytes);
   return 0;
 }
