@@ -92,6 +92,15 @@ bool is_ready(const Call& call) {
       false);
 }
 
+// -1 and errno: what must come before the call has no memory, or says (false) that others could not
+// store what they have written.
+template <typename Before>
+int prepare(const Before& before) {
+  bool is_possible = true;
+  if (!is_ready([&] { is_possible = before(); })) return -1;
+  return is_possible ? 0 : fail(EIO);
+}
+
 // Runs what follows a call that has been made: it changes neither the answer nor errno.
 template <typename Call>
 void afterwards(const Call& call) {
@@ -100,18 +109,43 @@ void afterwards(const Call& call) {
   errno = saved_errno;
 }
 
+inline constexpr off_t kHere = -1;  // no offset: at the descriptor's own position
+// Where a transfer of these bytes begins; `flags` are those of pwritev2.
+uint64_t position_of(int fd, off_t offset, bool is_write, int flags = 0);
+
 // Bytes of a taken file change under `call`, whose answer and errno these are. -1 and ENOMEM: there
-// was no memory to prepare for it, and nothing has changed.
+// was no memory to prepare for it, and nothing has changed; EIO: others write it, and cannot store
+// what they have.
 template <typename Offset, typename Call>
 auto change_file(TakenFile& file, const Offset& offset, uint64_t size_bytes, const Call& call) {
   decltype(call()) result = -1;
   int error = ENOMEM;
+  bool is_called = false;
   static_cast<void>(is_ready([&] {
     Door::instance().around_write(file, offset, size_bytes, [&] {
+      is_called = true;
       result = call();
       error = errno;
       return result > 0 ? static_cast<uint64_t>(result) : 0;
     });
+    if (!is_called) error = EIO;
+  }));
+  errno = error;
+  return result;
+}
+
+// Bytes of a taken file are read by `call`, whose answer and errno these are, from that offset on.
+// -1 and EIO: what was written there could not be stored; ENOMEM as above.
+template <typename Offset, typename Call>
+auto read_file(TakenFile& file, const Offset& offset, uint64_t size_bytes, const Call& call) {
+  decltype(call()) result = -1;
+  int error = ENOMEM;
+  static_cast<void>(is_ready([&] {
+    const auto read = [&] {
+      result = call();
+      error = errno;
+    };
+    if (Door::instance().around_read(file, offset, size_bytes, read) != 0) error = EIO;
   }));
   errno = error;
   return result;

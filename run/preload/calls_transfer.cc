@@ -1,25 +1,21 @@
 // read, write and related calls. See calls.h.
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/function_ref.h"
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
-#include "run/preload/own_descriptors.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
 namespace {
-
-constexpr off_t kHere = -1;  // at the descriptor's own position
 
 // One transfer: its list of buffers, and the real call, which may get another list in its place.
 struct Transfer {
@@ -42,9 +38,16 @@ bool has_ours(const Transfer& t) {
                      [](const iovec& v) { return concerns(v.iov_base, v.iov_len); });
 }
 
+// Whether it reads at the position of a descriptor, which other threads may move meanwhile, what
+// may have been written through a mapping alone.
+bool reads_here(const Transfer& t, const TakenFile* file) {
+  return file != nullptr && !t.is_write && t.offset == kHere && file->is_writable;
+}
+
+// A touch of a managed buffer may have to wait for the door's lock, within which the call is made.
 bool must_bounce(const Transfer& t, const TakenFile* file) {
   if (!has_ours(t)) return false;
-  if (needs_bounce() || (file != nullptr && t.is_write)) return true;
+  if (needs_bounce() || (file != nullptr && t.is_write) || reads_here(t, file)) return true;
   const int flags = real().fcntl(t.fd, F_GETFL);
   return flags >= 0 && (flags & O_DIRECT) != 0 && !t.is_write;
 }
@@ -75,9 +78,12 @@ ssize_t bounce(const Transfer& t) {
   return static_cast<ssize_t>(done);
 }
 
-// Where a transfer begins. Bytes are appended at the end whatever offset is given: Linux does so
-// with pwrite, too.
-uint64_t position_of(int fd, off_t offset, bool is_write, int flags = 0) {
+}  // namespace
+
+namespace outcore::preload {
+
+// Bytes are appended at the end whatever offset is given: Linux does so with pwrite, too.
+uint64_t position_of(int fd, off_t offset, bool is_write, int flags) {
   constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, Linux 6.9
   struct stat about;
   const bool appends =
@@ -87,6 +93,10 @@ uint64_t position_of(int fd, off_t offset, bool is_write, int flags = 0) {
   if (offset != kHere) return static_cast<uint64_t>(offset);
   return static_cast<uint64_t>(std::max<off_t>(real().lseek(fd, 0, SEEK_CUR), 0));
 }
+
+}  // namespace outcore::preload
+
+namespace {
 
 // Of a file that is written together with other processes: writes by the mapping that all of them
 // see. False: it cannot be written so, and the kernel must write it.
@@ -103,6 +113,7 @@ bool write_together(const Transfer& t, TakenFile& file, ssize_t* written) {
   uint64_t at = t.offset == kHere ? 0 : static_cast<uint64_t>(t.offset);
   size_t done = 0;
   const bool is_here = t.offset == kHere;
+  bool is_moved = false;
   const auto move = [&](size_t forwards, size_t backwards) {
     const auto by = static_cast<off_t>(forwards) - static_cast<off_t>(backwards);
     if (is_here) static_cast<void>(real().lseek(t.fd, by, SEEK_CUR));
@@ -114,13 +125,15 @@ bool write_together(const Transfer& t, TakenFile& file, ssize_t* written) {
     const auto place = [&] {
       return is_here && done == 0 ? at = position_of(t.fd, kHere, true) : at;
     };
-    const auto taken = [&] { done == 0 ? move(total, 0) : void(); };
+    const auto taken = [&] {
+      if (!std::exchange(is_moved, true)) move(total, 0);
+    };
     if (!Door::instance().write_by_face(file, {place, taken}, {buffer.data(), n}, total - done))
       break;
     at += n;
     done += n;
   }
-  if (done != 0) move(0, total - done);
+  if (is_moved) move(0, total - done);  // also if none could be written
   *written = static_cast<ssize_t>(done);
   return done != 0;
 }
@@ -130,23 +143,28 @@ ssize_t carry_out(Transfer t) {
   ssize_t written = 0;
   if (file != nullptr && t.is_write && file->may_be_together && write_together(t, *file, &written))
     return written;
-  const bool is_bounced = must_bounce(t, file);
-  if (file != nullptr && !t.is_write) {
+  const bool is_bounced = must_bounce(t, file), is_here = reads_here(t, file);
+  if (file != nullptr && !t.is_write && !is_here) {
     const uint64_t at = position_of(t.fd, t.offset, false);
     if (Door::instance().before_read(*file, at, total_of(t.list, t.count)) != 0) return fail(EIO);
   }
   // The position is looked up under the lock, so that writers of this process come one after the
-  // other. Managed buffers were copied before, because a touch of them may have to wait.
+  // other, and readers read what they have looked at.
   const auto change = [file, fd = t.fd, flags = t.flags, call = t.call](const iovec* list,
                                                                         int count, off_t offset) {
     return change_file(
         *file, [&] { return position_of(fd, offset, true, flags); }, total_of(list, count),
         [&] { return call(list, count, offset); });
   };
-  if (file != nullptr && t.is_write) {
+  const auto look = [file, fd = t.fd, call = t.call](const iovec* list, int count, off_t offset) {
+    return read_file(
+        *file, [&] { return position_of(fd, offset, false); }, total_of(list, count),
+        [&] { return call(list, count, offset); });
+  };
+  if (is_here || (file != nullptr && t.is_write))
     ::pthread_testcancel();  // here, because the call itself will be no cancellation point
-    t.call = change;
-  }
+  if (is_here) t.call = look;
+  if (file != nullptr && t.is_write) t.call = change;
   return is_bounced ? bounce(t) : t.call(t.list, t.count, t.offset);
 }
 
@@ -252,118 +270,3 @@ OUTCORE_EXPORT ssize_t pwritev(int fd, const iovec* list, int count, off_t at) {
   return pwritev2(fd, list, count, at, 0);
 }
 OUTCORE_ALIAS(ssize_t, pwritev64, (int, const iovec*, int, off_t), pwritev);
-
-namespace {
-
-// Transfers from one descriptor to another, within the kernel.
-template <typename Call>
-ssize_t between(int from, const off_t* from_at, int to, const off_t* to_at, size_t n,
-                const Call& call) {
-  TakenFile* source = DescriptorTable::file_of(from);
-  TakenFile* target = DescriptorTable::file_of(to);
-  Door& door = Door::instance();
-  if (source != nullptr) {
-    const uint64_t at = position_of(from, from_at == nullptr ? kHere : *from_at, false);
-    const auto is_stored = [&] { return door.before_read(*source, at, n) == 0; };
-    if (!or_no_memory(is_stored, false)) return fail(EIO);
-  }
-  if (target == nullptr) return call();
-  return change_file(
-      *target, [&] { return position_of(to, to_at == nullptr ? kHere : *to_at, true); }, n, call);
-}
-
-// A copy of the program's offset that the kernel can always reach: during the calls below, an
-// absent page would stay absent.
-class Offset {
- public:
-  explicit Offset(off_t* theirs) : theirs_(theirs), own_(theirs == nullptr ? 0 : *theirs) {}
-  ~Offset() {
-    if (theirs_ != nullptr && *theirs_ != own_) *theirs_ = own_;
-  }
-  Offset(const Offset&) = delete;
-  Offset& operator=(const Offset&) = delete;
-  off_t* get() { return theirs_ == nullptr ? nullptr : &own_; }
-
- private:
-  off_t* const theirs_;
-  off_t own_;
-};
-
-bool is_plain_pair(int a, int b) {
-  return !Door::is_any_taken() || is_inside() ||
-         (DescriptorTable::file_of(a) == nullptr && DescriptorTable::file_of(b) == nullptr);
-}
-
-}  // namespace
-
-OUTCORE_EXPORT ssize_t sendfile(int to, int from, off_t* at, size_t n) noexcept {
-  if (is_plain_pair(to, from)) return real().sendfile(to, from, at, n);
-  Offset own(at);
-  return between(from, own.get(), to, nullptr, n,
-                 [&] { return real().sendfile(to, from, own.get(), n); });
-}
-OUTCORE_ALIAS(ssize_t, sendfile64, (int, int, off_t*, size_t), sendfile);
-
-OUTCORE_EXPORT ssize_t copy_file_range(int from, off_t* from_at, int to, off_t* to_at, size_t n,
-                                       unsigned flags) {
-  if (is_plain_pair(to, from)) return real().copy_file_range(from, from_at, to, to_at, n, flags);
-  Offset own_from(from_at), own_to(to_at);
-  return between(from, own_from.get(), to, own_to.get(), n, [&] {
-    return real().copy_file_range(from, own_from.get(), to, own_to.get(), n, flags);
-  });
-}
-
-namespace {
-
-// A pipe of ours, which exists as long as the program may be waiting.
-struct SparePipe {
-  int ends[2] = {-1, -1};
-  SparePipe() {
-    if (::pipe2(ends, O_CLOEXEC) != 0) return;
-    for (int& end : ends) end = OwnDescriptors::keep(end);
-  }
-  ~SparePipe() {
-    for (const int end : ends) {
-      OwnDescriptors::forget(end);
-      if (end >= 0) real().close(end);
-    }
-  }
-  SparePipe(const SparePipe&) = delete;
-  SparePipe& operator=(const SparePipe&) = delete;
-};
-
-// Waits, as splice() would, until a pipe has bytes or nobody writes to it any more. It does so by
-// tee(), which leaves the bytes in the pipe. 0, or -1 and errno. A cancellation point, as splice()
-// is.
-int wait_for_bytes(int pipe) {
-  const SparePipe spare;
-  if (spare.ends[1] < 0) {  // no descriptor is left
-    pollfd wanted{pipe, POLLIN, 0};
-    return ::poll(&wanted, 1, -1) < 0 ? -1 : 0;
-  }
-  const ssize_t n = ::tee(pipe, spare.ends[1], 1, 0);
-  return n >= 0 || errno == EINVAL ? 0 : -1;  // no pipe: splice() itself will say so
-}
-
-}  // namespace
-
-// A pipe may stay empty for ever, so we wait for its bytes before anything is locked.
-OUTCORE_EXPORT ssize_t splice(int from, off_t* from_at, int to, off_t* to_at, size_t n,
-                              unsigned flags) {
-  if (is_plain_pair(to, from)) return real().splice(from, from_at, to, to_at, n, flags);
-  Offset own_from(from_at), own_to(to_at);
-  const auto call = [&](unsigned f) {
-    return real().splice(from, own_from.get(), to, own_to.get(), n, f);
-  };
-  const bool is_into_file = DescriptorTable::file_of(to) != nullptr && n != 0;
-  const bool may_wait = is_into_file && (flags & SPLICE_F_NONBLOCK) == 0 &&
-                        (real().fcntl(from, F_GETFL) & O_NONBLOCK) == 0;
-  if (!may_wait)
-    return between(from, own_from.get(), to, own_to.get(), n, [&] { return call(flags); });
-  for (;;) {
-    if (wait_for_bytes(from) != 0) return -1;
-    const ssize_t moved = between(from, own_from.get(), to, own_to.get(), n,
-                                  [&] { return call(flags | SPLICE_F_NONBLOCK); });
-    if (moved >= 0 || errno != EAGAIN) return moved;  // EAGAIN: another thread was faster
-  }
-}

@@ -85,6 +85,10 @@ class Door {
   // Bytes of the file are about to be read by a call that does not use our pages: stores those that
   // were written first. 0 or an errno.
   int before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes);
+  // The same before `read`, which reads from `offset` on and is called once, unless there is an
+  // error. No other such call, and no write of this process, comes between what they look up.
+  int around_read(TakenFile& file, base::FunctionRef<uint64_t()> offset, uint64_t size_bytes,
+                  base::FunctionRef<void()> read);
   // Calls `change`, once, which changes bytes of the file from `offset` on and returns how many it
   // wrote. A thread that faults on these pages meanwhile waits; afterwards all mappings show the
   // bytes.
@@ -227,6 +231,7 @@ class Door {
   Status try_once_to_hand_back(TakenFile& file, const char* why);
   void drop_what_was_cut_off(TakenFile& file);
   Mapping* mapping_at(const std::byte* address);  // the first that ends behind the address
+  int before_read_locked(TakenFile& file, uint64_t offset, uint64_t size_bytes);
   Mapping* mapping_covering(const std::byte* address);
   bool mark_descriptors(TakenFile& file);  // false: they could not be read
   static bool has_descriptor(TakenFile& file);

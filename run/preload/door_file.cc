@@ -108,6 +108,20 @@ void Door::closed_descriptor(TakenFile& file) {
 int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
   const Inside inside;
   const os::Locked locked(lock_);
+  return before_read_locked(file, offset, size_bytes);
+}
+
+int Door::around_read(TakenFile& file, base::FunctionRef<uint64_t()> offset, uint64_t size_bytes,
+                      base::FunctionRef<void()> read) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  if (const int error = before_read_locked(file, offset(), size_bytes); error != 0) return error;
+  read();
+  return 0;
+}
+
+// REQUIRES: `lock_` is locked.
+int Door::before_read_locked(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
   if (is_inherited(file)) return 0;
   note_idle_call(file);
   PageCache* cache = file.cache();

@@ -3,11 +3,15 @@
 #include <aio.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+
 #include <csignal>
+#include <initializer_list>
 
 #include "program.h"
 
@@ -185,6 +189,56 @@ void copies_see_and_show() {
   std::printf("copies see and show\n");
 }
 
+uint64_t generation = 0;
+
+// Reads page after page, to the end.
+void* read_pages(void*) {
+  uint64_t page[kPageBytes / 8];
+  for (ssize_t n; (n = ::read(file, page, sizeof page)) != 0;) {
+    require(n == sizeof page, "read");
+    if (page[1] != generation) fail("read: page %lu is older than the mapping", page[2]);
+  }
+  return nullptr;
+}
+
+// They share the position of the descriptor: each reads what another has not.
+void threads_read_by_one_descriptor() {
+  constexpr int kThreads = 3, kRounds = 30;
+  for (int round = 0; round < kRounds; ++round) {
+    ++generation;
+    for (uint64_t at = 0; at < bytes / 8; at += kPageBytes / 8) {
+      words[at + 1] = generation;
+      words[at + 2] = at;
+    }
+    require(::lseek(file, 0, SEEK_SET) == 0, "lseek");
+    pthread_t threads[kThreads];
+    for (pthread_t& thread : threads)
+      require(::pthread_create(&thread, nullptr, read_pages, nullptr) == 0, "pthread_create");
+    for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
+    require(::lseek(file, 0, SEEK_CUR) == static_cast<off_t>(bytes), "the position");
+  }
+  std::printf("threads read by one descriptor\n");
+}
+
+// Where no offset is given, from the position, which moves.
+void transfers_move_the_position() {
+  uint64_t got[kPageBytes / 8];
+  int ends[2];
+  require(::pipe(ends) == 0, "pipe");
+  for (const bool is_spliced : {false, true}) {
+    const uint64_t value = mark(512 + 7);
+    require(::lseek(file, kPageBytes, SEEK_SET) == kPageBytes, "lseek");
+    const ssize_t moved = is_spliced ? ::splice(file, nullptr, ends[1], nullptr, sizeof got, 0)
+                                     : ::sendfile(ends[1], file, nullptr, sizeof got);
+    require(moved == sizeof got && ::read(ends[0], got, sizeof got) == sizeof got, "a transfer");
+    require(got[7] == value, "it has what was written through the mapping");
+    require(::lseek(file, 0, SEEK_CUR) == 2 * kPageBytes, "the position is behind it");
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
+  std::printf("transfers move the position\n");
+}
+
 void what_only_the_kernel_does() {
   const uint64_t value = mark(900);
   // A range that is not shared cannot be wiped at fork.
@@ -226,6 +280,8 @@ int main(int count, char** arguments) {
   appends_show();
   copies_see_and_show();
   refused_moves_cost_nothing();
+  transfers_move_the_position();
+  threads_read_by_one_descriptor();
   what_only_the_kernel_does();
   return 0;
 }
