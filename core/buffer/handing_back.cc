@@ -108,10 +108,12 @@ Status HandingBack::take_part(Marks& marks, const std::function<int()>& store_ow
 Status HandingBack::ask(uint64_t ns_max) {
   os::WaitLimit limit(ns_max);
   bool has_begun = false;
-  const auto is_over = [&] { return is_released(file_) || !Marks::has_writer(member_, file_); };
+  // Released is not enough: who has not put the kernel's mapping in place yet may still be reading
+  // what is in memory.
+  const auto is_over = [&] { return !Marks::has_writer(member_, file_); };
   while (!is_over()) {
     const uint32_t changes = member_.board().handing_changes.load(std::memory_order_seq_cst);
-    if (has_begun && !is_under_way(file_) && !is_over())
+    if (has_begun && phase_of(file_.handing_back.load()) == Phase::kNone && !is_over())
       return base::system_error(ECANCELED, kAttempt, "a process could not store its part");
     if (limit.is_over()) return base::system_error(ETIMEDOUT, kAttempt);
     const Status s = begin();

@@ -41,7 +41,7 @@ class HandingBack {
   // what it has marked, and what it has taken on: 0 or -errno. ECANCELED: another could not store.
   // ETIMEDOUT: one did not answer in time. After an error all is as before.
   Status take_part(Marks& marks, const std::function<int()>& store_own, uint64_t ns_max);
-  // The same by a process that is none of those who write it: until they have, or are gone.
+  // The same by a process that is none of those who write it: until none of them has it any more.
   Status ask(uint64_t ns_max);
 
  private:

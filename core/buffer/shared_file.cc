@@ -196,12 +196,12 @@ std::unique_ptr<SharedFile> SharedFile::inherit(std::shared_ptr<Buffer> buffer, 
 
 namespace {
 
-// Of those who write it together; nullptr: there are none, or no more.
+// Of those who write it together, or have just handed it back; nullptr: there are none.
 FileRecord* find_together(const Member& member, uint64_t device, uint64_t inode) {
   for (FileRecord& file : member.board().files)
     if (file.state.load() != FileState::kFree && file.is_together.load() != 0 &&
         file.version.device == device && file.version.inode == inode &&
-        !HandingBack::is_released(file) && Marks::has_writer(member, file))
+        Marks::has_writer(member, file))
       return &file;
   return nullptr;
 }

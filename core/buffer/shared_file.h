@@ -41,7 +41,7 @@ class SharedFile {
   // Whether members write the file now, this one included, or have written bytes that are not
   // stored yet: then the file on disk alone does not have them.
   static bool has_writers(Buffer& buffer, const store::FileVersion& version);
-  // Whether a living member writes it together with others, or may join those who do.
+  // Whether a living member writes it together with others, or is just handing it back.
   static bool is_together(Buffer& buffer, uint64_t device, uint64_t inode);
   // For a process that has the file open, and is not among them: all hand it back, or have ended.
   // Errors: those of HandingBack::ask(). Not the fault path.

@@ -71,6 +71,11 @@ int BufferFrames::show(const Piece& piece, const SubpageSet&) {
   return continue_missing(source_, piece.address, piece.size_bytes, true);
 }
 
+int BufferFrames::hide(const Piece& piece) {
+  if (!piece.is_writable || piece.size_bytes == 0) return 0;
+  return ::madvise(piece.address, piece.size_bytes, MADV_DONTNEED) == 0 ? 0 : -errno;
+}
+
 int BufferFrames::unmap(std::span<const Piece> pieces) {
   for (const Piece& piece : pieces)
     if (piece.is_writable)

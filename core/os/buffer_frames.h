@@ -46,6 +46,7 @@ class BufferFrames final : public Frames {
   int deposit(uint64_t, std::span<const std::byte>) override { return -ENOTSUP; }
   // Here: nobody can write them through the pieces before a fault.
   int unmap(std::span<const Piece> pieces) override;
+  int hide(const Piece& piece) override;
   int collect(const Piece&, bool, SubpageSet*) override { return 0; }
   int restore(const Piece&, const SubpageSet&) override { return 0; }
   int copy_out(const Piece&, std::byte*) override { return -ENOTSUP; }

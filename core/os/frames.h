@@ -152,6 +152,9 @@ class Frames {
   // leaving_is_readable). The pieces are sorted by address: neighbours are joined, and one system
   // call does all.
   virtual int unmap(std::span<const Piece> pieces) = 0;
+  // Also reads of what stays in memory for others fault from now on, where that can be had: in
+  // views that may write. 0 or -errno. Not the fault path.
+  virtual int hide(const Piece& piece) { return static_cast<void>(piece), 0; }
   // Adds to `written` the system pages of the piece that were written since they were installed or
   // last cleared. `clear` also makes them clean, in the same step, so that a later write is
   // reported again. REQUIRES, for frames with write faults: the page of the piece was written.

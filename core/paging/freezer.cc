@@ -159,10 +159,16 @@ Status Freezer::extend_view(PageCache& cache, View* view, uint64_t size_bytes,
   return Error{s.code(), "grow " + cache.uri + ": " + s.message()};
 }
 
+// Other processes may write the file through the kernel before `place` is done here: who would
+// still read what is in memory waits, too.
 Status Freezer::hand_to_kernel(PageCache& cache, const std::function<Status()>& place) {
   if (cache.shared != nullptr) cache.shared->close_to_others();
   const Freeze freeze(cache);
   if (Status s = empty(cache, 0, UINT64_MAX, "hand back "); !s) return s;
+  for (uint32_t i = 0; cache.writes != nullptr && i < cache.views_end.load(); ++i)
+    if (const View* view = cache.views[i].load(); view != nullptr)
+      if (const int result = cache.frames->hide(whole_of(*view)); result != 0)
+        return base::system_error(result, "hand back " + cache.uri);
   if (Status s = place(); !s) return s;
   cache.is_handed_to_kernel.store(true, std::memory_order_release);
   return {};
