@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/buffer/opener.h"
 #include "run/preload/leaving.h"
 #include "run/preload/others.h"
 #include "run/preload/watch.h"
@@ -61,6 +62,13 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
   const int watched = Watch::instance().watch(
       file, file.may_be_together ? Watch::For::kStrangersOpens : Watch::For::kOpens);
   if (file.is_named) {
+    // The option speaks of processes beside the run. One of the run may have it through the kernel.
+    const auto is_of_run = [&](int process) {
+      return buffer::Opener::is_one(*file.board, process);
+    };
+    if (file.may_be_together && !file.is_joining)
+      if (const std::string who = who_has(file.identity, is_of_run); !who.empty())
+        return who + ", which is of this run, has it open, too";
     file.remark = "named by --map: who else has it open is not asked";
     if (watched >= 0) file.remark += "; handed back when another opens it";
     return {};

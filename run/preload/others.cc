@@ -113,10 +113,14 @@ bool has_ring() {
 }
 
 std::string who_has(const Identity& file) {
+  return who_has(file, [](int) { return true; });
+}
+
+std::string who_has(const Identity& file, const std::function<bool(int)>& is_meant) {
   std::string found;
   is_blind = false;
   for_each_number("/proc", [&](long pid) {
-    if (pid == ::getpid()) return false;
+    if (pid == ::getpid() || !is_meant(static_cast<int>(pid))) return false;
     const std::string process = "/proc/" + std::to_string(pid);
     const bool has_open = for_each_number(process + "/fd", [&](long fd) {
       return is_file(process + "/fd/" + std::to_string(fd), file);

@@ -14,6 +14,8 @@ namespace outcore::preload {
 // Another process that has the file open or mapped, such as "cat (123)", or that may have, because
 // it could not be looked at. Empty: there is none.
 std::string who_has(const Identity& file);
+// The same among the processes that are meant.
+std::string who_has(const Identity& file, const std::function<bool(int)>& is_meant);
 
 // Calls f for each descriptor that the program has of the file. False: its descriptors could not be
 // read.
