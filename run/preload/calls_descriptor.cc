@@ -6,42 +6,44 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
 
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/joining_open.h"
 #include "run/preload/more_opens.h"
 #include "run/preload/own_descriptors.h"
+#include "run/preload/path_calls.h"
 #include "run/preload/watch.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
-namespace {
+namespace outcore::preload {
 
-// A child of vfork is about to use a file by its name. If its parent has taken the file, the parent
-// hands it back.
-void ask_for_path(int folder, const char* path, bool is_only_if_written = false) {
+void ask_for_path(int folder, const char* path, bool is_only_if_written) {
   struct stat about;
   const int link = ReleaseLink::asking_end();
   if (link < 0 || path == nullptr || ::fstatat(folder, path, &about, 0) != 0) return;
   ReleaseLink::ask(link, {identity_of(about), is_only_if_written});
 }
 
-// What must happen before the program itself opens a taken file, which is put into `opened`.
-void before_open(int folder, const char* path, int flags, TakenFile** opened) {
+}  // namespace outcore::preload
+
+namespace {
+
+// What must happen before the program itself opens a taken file, which is put into `opened`. False:
+// it must not be opened.
+bool before_open(int folder, const char* path, int flags, TakenFile** opened) {
+  Door& door = Door::instance();
   const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
   if (is_borrowing()) {
     ask_for_path(folder, path, !writes);
-    return;
+    return true;
   }
-  TakenFile* file = Door::instance().file_of_path(folder, path);
-  *opened = file;
-  if (file == nullptr || !writes) return;
+  *opened = door.file_of_path(folder, path);
   if ((flags & O_TRUNC) != 0)
-    Door::instance().hand_back(*file, "the program opens it to make it empty");
-  else
-    Door::instance().before_write_open(*file);
+    return door.before_path_change(folder, path, "the program opens it to make it empty");
+  if (*opened != nullptr && writes) door.before_write_open(**opened);
+  return true;
 }
 
 int opened(int fd) {
@@ -69,9 +71,10 @@ int opened_strangely(int fd) {
 int open_any(int folder, const char* path, int flags, mode_t mode) {
   if (is_inside()) return real().openat(folder, path, flags, mode);
   const JoiningOpen joining(folder, path, flags);
-  if (is_plain()) return joining.joined(opened(real().openat(folder, path, flags, mode)));
+  const bool is_concerned = (flags & O_TRUNC) != 0 ? is_anybodys() : !is_plain();
   TakenFile* file = nullptr;
-  if (!is_ready([&] { before_open(folder, path, flags, &file); })) return -1;
+  const auto before = [&] { return before_open(folder, path, flags, &file); };
+  if (is_concerned && prepare(before) != 0) return -1;
   const Watch::Quiet quiet(file);
   return joining.joined(opened(real().openat(folder, path, flags, mode)));
 }
@@ -119,13 +122,14 @@ OUTCORE_EXPORT int open_by_handle_at(int mount, file_handle* handle, int flags) 
   if (is_inside()) return real().open_by_handle_at(mount, handle, flags);
   // There is no path to look up, so the file is opened (O_PATH) to find out which one it is.
   TakenFile* file = nullptr;
-  if (changes && !is_plain())
+  if (changes && is_anybodys())
     if (const int fd = real().open_by_handle_at(mount, handle, O_PATH | O_CLOEXEC); fd >= 0) {
       char path[64];
       std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-      const bool is_possible = is_ready([&] { before_open(AT_FDCWD, path, flags, &file); });
+      const int error =
+          prepare([&] { return before_open(AT_FDCWD, path, flags, &file); }) == 0 ? 0 : errno;
       real().close(fd);
-      if (!is_possible) return fail(ENOMEM);
+      if (error != 0) return fail(error);
     }
   const Watch::Quiet quiet(file);
   return opened_strangely(real().open_by_handle_at(mount, handle, flags));
@@ -135,16 +139,17 @@ namespace outcore::preload {
 
 int open_at_how(int folder, const char* path, open_how* how, size_t size_bytes) {
   TakenFile* file = nullptr;
-  const bool is_concerned = how != nullptr && !is_inside() && !is_plain();
-  const auto before = [&] { before_open(folder, path, static_cast<int>(how->flags), &file); };
-  if (is_concerned && !is_ready(before)) return -1;
+  const auto before = [&] {
+    return before_open(folder, path, static_cast<int>(how->flags), &file);
+  };
+  if (how != nullptr && is_anybodys() && prepare(before) != 0) return -1;
   const Watch::Quiet quiet(file);
   return opened_strangely(
       static_cast<int>(real().syscall(SYS_openat2, folder, path, how, size_bytes, 0L, 0L)));
 }
 
 int get_descriptor(int pidfd, int number, unsigned flags) {
-  return opened(static_cast<int>(real().syscall(SYS_pidfd_getfd, pidfd, number, flags)));
+  return opened_strangely(static_cast<int>(real().syscall(SYS_pidfd_getfd, pidfd, number, flags)));
 }
 
 }  // namespace outcore::preload
@@ -249,13 +254,10 @@ OUTCORE_ALIAS(int, fcntl64, (int, int, ...), fcntl);
 
 OUTCORE_EXPORT int truncate(const char* path, off_t size) noexcept {
   const auto before = [path] {
-    if (is_borrowing()) return ask_for_path(AT_FDCWD, path);
-    if (TakenFile* file = Door::instance().file_of_path(AT_FDCWD, path))
-      Door::instance().hand_back(*file, "it is made shorter or longer");
-    Door::instance().before_path_change(AT_FDCWD, path);
+    if (is_borrowing()) return ask_for_path(AT_FDCWD, path, false), true;
+    return Door::instance().before_path_change(AT_FDCWD, path, "it is made shorter or longer");
   };
-  const bool is_nobodys = is_plain() && (is_inside() || !JoiningOpen::is_on());
-  return is_nobodys || is_ready(before) ? real().truncate(path, size) : -1;
+  return !is_anybodys() || prepare(before) == 0 ? real().truncate(path, size) : -1;
 }
 OUTCORE_ALIAS(int, truncate64, (const char*, off_t), truncate);
 
@@ -277,81 +279,4 @@ OUTCORE_EXPORT int fsync(int fd) {
 }
 OUTCORE_EXPORT int fdatasync(int fd) {
   return store_and(fd, [](int f) { return real().fdatasync(f); });
-}
-
-// -- stdio, which reads and writes by calls that we do not see --
-
-namespace {
-
-void note_stdio(int fd) {
-  if (is_inside() || is_borrowing()) return;
-  if (Door::is_any_taken()) Door::instance().note_descriptor(fd);
-  DescriptorTable::set_stdio(fd, true);
-  TakenFile* file = Door::is_any_taken() ? DescriptorTable::file_of(fd) : nullptr;
-  if (file != nullptr)
-    Door::instance().hand_back_if_writable(*file, "the program opens it by stdio");
-  if (JoiningOpen::is_on()) Door::instance().opened_as_stranger(fd);
-}
-
-FILE* opened_stdio(FILE* stream) {
-  const int saved_errno = errno;
-  if (stream != nullptr && !is_ready([stream] { note_stdio(::fileno(stream)); })) {
-    real().fclose(stream);  // we would not see what is done through it
-    return errno = ENOMEM, nullptr;
-  }
-  errno = saved_errno;
-  return stream;
-}
-
-void before_stdio(const char* path, const char* mode) {
-  if (is_plain() || path == nullptr || mode == nullptr) return;
-  const bool writes = std::strpbrk(mode, "wa+") != nullptr;
-  if (!writes) return;
-  if (is_borrowing()) return ask_for_path(AT_FDCWD, path);
-  if (TakenFile* file = Door::instance().file_of_path(AT_FDCWD, path))
-    Door::instance().hand_back(*file, "the program opens it by stdio");
-}
-
-}  // namespace
-
-OUTCORE_EXPORT FILE* fopen(const char* path, const char* mode) {
-  if (!is_ready([&] { before_stdio(path, mode); })) return nullptr;
-  return opened_stdio(real().fopen(path, mode));
-}
-OUTCORE_ALIAS(FILE*, fopen64, (const char*, const char*), fopen);
-
-OUTCORE_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
-  if (!is_ready([&] { before_stdio(path, mode); })) return nullptr;
-  const bool is_noted = !is_inside() && !is_borrowing() && stream != nullptr;
-  const int fd = is_noted ? ::fileno(stream) : -1;
-  TakenFile* const file = fd >= 0 ? DescriptorTable::entry_of(fd) : nullptr;
-  if (fd >= 0) DescriptorTable::closed(fd);  // by the call, also if that fails
-  FILE* const again = opened_stdio(real().freopen(path, mode, stream));
-  if (file != nullptr) afterwards([file] { Door::instance().closed_descriptor(*file); });
-  return again;
-}
-OUTCORE_ALIAS(FILE*, freopen64, (const char*, const char*, FILE*), freopen);
-
-OUTCORE_EXPORT int fclose(FILE* stream) {
-  if (is_inside() || stream == nullptr) return real().fclose(stream);
-  const int fd = ::fileno(stream);
-  if (!DescriptorTable::is_marked(fd) || is_borrowing()) return real().fclose(stream);
-  TakenFile* file = DescriptorTable::entry_of(fd);
-  DescriptorTable::closed(fd);
-  const int result = real().fclose(stream);
-  if (file != nullptr) afterwards([file] { Door::instance().closed_descriptor(*file); });
-  return result;
-}
-
-OUTCORE_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
-  const bool was_stdio = DescriptorTable::is_stdio(fd);
-  const auto before = [fd] {
-    static_cast<void>(DescriptorTable::file_of(fd));  // for a child of vfork: see there
-    note_stdio(fd);
-  };
-  if (!is_ready(before)) return nullptr;
-  FILE* stream = real().fdopen(fd, mode);
-  if (stream == nullptr && !is_inside() && !is_borrowing())
-    DescriptorTable::set_stdio(fd, was_stdio);
-  return stream;
 }

@@ -67,7 +67,11 @@ int64_t now_ns() {
 
 // As in the kernel, the time limit is looked at only between messages.
 OUTCORE_EXPORT int recvmmsg(int fd, mmsghdr* list, unsigned count, int flags, timespec* time) {
-  if (!is_any_ours(list, count)) return real().recvmmsg(fd, list, count, flags, time);
+  if (!is_any_ours(list, count)) {
+    const int got = real().recvmmsg(fd, list, count, flags, time);
+    for (int i = 0; i < got; ++i) afterwards([&] { note_received(list[i].msg_hdr); });
+    return got;
+  }
   const int64_t limit =
       time == nullptr ? 0 : now_ns() + time->tv_sec * 1'000'000'000 + time->tv_nsec;
   int each = flags & ~MSG_WAITFORONE;

@@ -15,13 +15,9 @@ OUTCORE_EXPORT int ftruncate(int fd, off_t size) noexcept {
   TakenFile* file = is_plain() ? nullptr : DescriptorTable::file_of(fd);
   if (file == nullptr) return real().ftruncate(fd, size);
   struct stat about;
-  bool is_ours_alone = true;
-  const auto hand_back = [&] {
-    is_ours_alone = Door::instance().hand_back(*file, "it is made shorter") ||
-                    !Door::instance().is_together(*file);
-  };
-  if (::fstat(fd, &about) == 0 && size < about.st_size && !is_ready(hand_back)) return -1;
-  if (!is_ours_alone) return fail(EIO);  // others would make it longer again
+  // Others would make it longer again.
+  const auto leave = [&] { return Door::instance().leave_to_change(*file, "it is made shorter"); };
+  if (::fstat(fd, &about) == 0 && size < about.st_size && prepare(leave) != 0) return -1;
   const int result = real().ftruncate(fd, size);
   afterwards([file] { Door::instance().note_growth(*file); });
   return result;
@@ -34,10 +30,10 @@ OUTCORE_EXPORT int fallocate(int fd, int mode, off_t at, off_t size) {
   Door& door = Door::instance();
   constexpr int kSpaceOnly = FALLOC_FL_KEEP_SIZE;
   constexpr int kZeros = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE;
-  const auto hand_back = [&] {
-    door.hand_back(*file, "its bytes are moved or unshared (fallocate)");
+  const auto leave = [&] {
+    return door.leave_to_change(*file, "its bytes are moved or unshared (fallocate)");
   };
-  if ((mode & ~(kSpaceOnly | kZeros)) != 0 && !is_ready(hand_back)) return -1;
+  if ((mode & ~(kSpaceOnly | kZeros)) != 0 && prepare(leave) != 0) return -1;
   const auto change = [&] { return real().fallocate(fd, mode, at, size); };
   if ((mode & kZeros) != 0 && at >= 0 && size > 0)
     return change_file(

@@ -116,11 +116,16 @@ OUTCORE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
 }
 
 OUTCORE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  if (!must_bounce_message(message)) return real().recvmsg(fd, message, flags);
+  if (!must_bounce_message(message)) {
+    const ssize_t got = real().recvmsg(fd, message, flags);
+    if (got >= 0) afterwards([message] { note_received(*message); });
+    return got;
+  }
   MessageCopy copy;
   if (const int error = copy.copy(*message, false); error != 0) return fail(error);
   const ssize_t got = real().recvmsg(fd, &copy.header, flags);
   if (got < 0) return got;
+  afterwards([&copy] { note_received(copy.header); });
   return copy.give(message, static_cast<size_t>(got)) ? got : fail(EFAULT);
 }
 

@@ -158,8 +158,10 @@ int ioctl_by(int fd, unsigned long request, void* argument, const Call& call) {
       break;
   }
   TakenFile* file = moves_blocks(request) ? taken(fd) : nullptr;
-  const auto hand_back = [&] { Door::instance().hand_back(*file, "its blocks are moved (ioctl)"); };
-  if (file != nullptr && !is_ready(hand_back)) return -1;
+  const auto leave = [&] {
+    return Door::instance().leave_to_change(*file, "its blocks are moved (ioctl)");
+  };
+  if (file != nullptr && prepare(leave) != 0) return -1;
   return call();
 }
 

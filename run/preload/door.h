@@ -134,10 +134,8 @@ class Door {
   // becomes another program. Errors are reported; one of the profile's file only once.
   void keep_learnt();
   // -- files that several processes write together (--share-writes): door_together.cc --
-  // Whether others may write the file with this process just now.
-  bool is_together(const TakenFile& file);
-  // The program has opened it in a way that joins nobody: those who write it hand it back, unless
-  // this process is one of them.
+  // The program has opened it in a way that joins nobody, or got it from another process: those who
+  // write it hand it back, unless this process is one of them.
   void opened_as_stranger(int fd);
   // This process as a member of the buffer in which it shares what it writes; nullptr: it shares
   // nothing. Starts the runtime.
@@ -153,8 +151,11 @@ class Door {
   };
   bool write_by_face(TakenFile& file, const Place& place, std::span<const std::byte> bytes,
                      uint64_t rest_bytes);
-  // The program changes the size of the file at that path: those who write it hand it back.
-  void before_path_change(int folder, const char* path);
+  // The program is about to change the file in a way that only the kernel can, or its size: it is
+  // handed back; at that path, also by those of whom this process is none who write it together.
+  // False: others still write it, as somebody could not store its part: it must not be changed.
+  bool leave_to_change(TakenFile& file, const char* why);
+  bool before_path_change(int folder, const char* path, const char* why);
   // Others wait until this process hands some back, too.
   void hand_back_wanted();
   // -- files that are idle: door_idle.cc --
@@ -205,7 +206,8 @@ class Door {
   void begin_to_share();
   bool is_mapped_now(const TakenFile& file) const;
   bool are_writers_there(const Identity& identity) const;
-  bool ask_others_back(const Identity& identity) const;
+  bool ask_others_back(const Identity& identity, bool is_locked = false);
+  bool ask_others_as_stranger(const Identity& identity, uint64_t size_bytes);
   bool put_face(int fd, uint64_t size_bytes);
   void keep_face(TakenFile& file);
   void note_descriptor_of(TakenFile& file);
@@ -213,6 +215,8 @@ class Door {
   static void note_cut_off(TakenFile& file);
   bool leave_to_others(TakenFile& file);
   void hand_back_wanted_but(const TakenFile* file);
+  bool is_any_wanted_back() const;
+  void hand_back_meanwhile();
   Result<std::unique_ptr<Region::Impl>> map_region(TakenFile& file, const NewMapping& made,
                                                    MapOptions options,
                                                    const Runtime::Impl::Lent& lent);
@@ -225,16 +229,16 @@ class Door {
   void note_idle_call(TakenFile& file);
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
+  static bool has_descriptor(TakenFile& file);
   void store_pieces(TakenFile& file);
+  int before_read_locked(TakenFile& file, uint64_t offset, uint64_t size_bytes);
   bool hand_back_locked(TakenFile& file, const char* why);  // reports why not
   Status try_to_hand_back(TakenFile& file, const char* why);
   Status try_once_to_hand_back(TakenFile& file, const char* why);
   void drop_what_was_cut_off(TakenFile& file);
   Mapping* mapping_at(const std::byte* address);  // the first that ends behind the address
-  int before_read_locked(TakenFile& file, uint64_t offset, uint64_t size_bytes);
   Mapping* mapping_covering(const std::byte* address);
   bool mark_descriptors(TakenFile& file);  // false: they could not be read
-  static bool has_descriptor(TakenFile& file);
   void populate(Mapping& mapping);
   int cut(Mapping& mapping, uint64_t from, uint64_t to,
           const std::function<void(std::byte*, uint64_t)>& between);
@@ -249,6 +253,7 @@ class Door {
   void note_left(const std::string& path, uint64_t size_bytes, const std::string& reason);
   bool take_locked(const NewMapping& made);
   void revive_file(TakenFile& file);
+  void revive_inherited(const Identity& identity, bool is_only_if_written);
   void revive_what_is_read();
   void map_inherited(TakenFile& file);
   void ask_others_in_child(const Identity& identity);
@@ -284,13 +289,14 @@ class Door {
 int as_errno(const Status& status);
 // Our own mapping of the file; nullptr: there is none.
 Mapping* face_of(const TakenFile& file);
-void* map_face(int fd, uint64_t size_bytes,
-               int protection);  // the kernel's, for a face; MAP_FAILED
+// The kernel's, for a face; MAP_FAILED.
+void* map_face(int fd, uint64_t size_bytes, int protection);
 // Puts the kernel's mapping in place of ours, as the program asked for it.
 bool map_by_kernel(const Mapping& mapping);
 // Asks the process that has taken the file to hand it back, and waits. If that fails, this process
 // ends with a message. For forked children, and for processes that only share the memory.
-void release_or_end(const TakenFile& file);
+// `meanwhile` is called while it waits.
+void release_or_end(const TakenFile& file, void (*meanwhile)() = nullptr);
 // The process ends: stores everything, and publishes the report. Once.
 void end_of_process();
 

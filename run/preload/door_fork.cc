@@ -164,8 +164,8 @@ const char* reason_of(ReleaseLink::Answer answer) {
 }  // namespace
 
 // A process that is gone has stored everything when it ended.
-void release_or_end(const TakenFile& file) {
-  const ReleaseLink::Answer answer = ReleaseLink::ask(file.link, {file.identity, true});
+void release_or_end(const TakenFile& file, void (*meanwhile)()) {
+  const ReleaseLink::Answer answer = ReleaseLink::ask(file.link, {file.identity, true}, meanwhile);
   if (answer == ReleaseLink::Answer::kReleased || answer == ReleaseLink::Answer::kGone) return;
   say("the parent process (" + std::to_string(file.owner) + ") cannot hand " + file.path +
           " back to the kernel, as " + reason_of(answer) + ": this child cannot go on",
@@ -206,6 +206,13 @@ void Door::revive_file(TakenFile& file) {
   runtime::Inheritance::unlock();
 }
 
+// The file of that identity, if it is the parent's still. REQUIRES: `lock_` is locked.
+void Door::revive_inherited(const Identity& identity, bool is_only_if_written) {
+  for (const auto& file : inherited_)
+    if (file->identity == identity && (file->is_writable || !is_only_if_written))
+      return revive_file(*file);
+}
+
 // Revives the inherited files that are only read, which this process would otherwise take at their
 // first touch: from now on they can be no placeholders. REQUIRES: `lock_` is locked.
 void Door::revive_what_is_read() {
@@ -226,6 +233,23 @@ bool is_open_as(int fd, const Identity& identity) {
 
 }  // namespace
 
+// This process waits for another one, with the door's lock; that may wait for this one to hand back
+// another file. REQUIRES: as above.
+void Door::hand_back_meanwhile() {
+  if (!shares_writes_ || is_of_another_process() || !is_any_wanted_back()) return;
+  try {
+    std::thread([this] {  // because this may be a signal handler on a small stack
+      const Inside inside;
+      try {
+        hand_back_wanted_but(nullptr);
+      } catch (const std::bad_alloc&) {  // it is tried again
+      }
+    })
+        .join();
+  } catch (const std::exception&) {  // likewise
+  }
+}
+
 // The parent may have ended before those with whom it wrote the file.
 void Door::ask_others_in_child(const Identity& identity) {
   if (!settings().shares_writes || is_of_another_process()) return;
@@ -234,7 +258,7 @@ void Door::ask_others_in_child(const Identity& identity) {
       const Inside inside;
       std::string why;
       try {
-        if (start_runtime(&why)) ask_others_back(identity);
+        if (start_runtime(&why)) ask_others_back(identity, true);
       } catch (const std::bad_alloc&) {
         say("a child could not look who else writes a file of its parent", true);
       }
@@ -248,7 +272,7 @@ void Door::ask_others_in_child(const Identity& identity) {
 // Puts the kernel's mappings in place of the placeholders. REQUIRES: `lock_` is locked.
 void Door::map_inherited(TakenFile& file) {
   OC_ASSERT(!file.mappings.empty());
-  if (file.is_writable) release_or_end(file);
+  if (file.is_writable) release_or_end(file, [] { Door::instance().hand_back_meanwhile(); });
   if (file.is_writable) ask_others_in_child(file.identity);
   for (const auto& [address, m] : file.mappings) {
     if (m->is_face) {

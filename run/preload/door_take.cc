@@ -204,6 +204,10 @@ bool Door::take(const NewMapping& made) {
   if (member != nullptr) opening.emplace(*member);
   const buffer::Opening own(member);
   const os::Locked locked(lock_);
+  // A forked child maps what it has inherited: the parent's mappings are no placeholders then.
+  struct stat about;
+  if (has_inherited_.load() && ::fstat(made.fd, &about) == 0)
+    revive_inherited(identity_of(about), true);
   return take_locked(made);
 }
 

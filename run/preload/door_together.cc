@@ -19,12 +19,14 @@
 #include "core/buffer/opener.h"
 #include "core/os/signal_delivery.h"
 #include "core/os/wait.h"
+#include "core/os/wait_limit.h"
 #include "core/runtime/mapper.h"
 #include "core/runtime/region_changes.h"
 #include "core/runtime/sharing.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
 #include "run/preload/others.h"
+#include "run/preload/own_descriptors.h"
 #include "run/preload/real.h"
 #include "run/preload/settings.h"
 #include "run/preload/watch.h"
@@ -86,45 +88,57 @@ bool Door::are_writers_there(const Identity& identity) const {
                                                            identity.device, identity.inode);
 }
 
-// This process is none of them.
-bool Door::ask_others_back(const Identity& identity) const {
+// This process is none of them. With the door's lock it hands back meanwhile what others want, who
+// may be waiting for that.
+bool Door::ask_others_back(const Identity& identity, bool is_locked) {
   if (!are_writers_there(identity)) return true;
-  const Status s = buffer::SharedFile::ask_back(*runtime_->sharing->buffer(), identity.device,
-                                                identity.inode, kAskNs);
+  constexpr uint64_t kSliceNs = 50'000'000;
+  os::WaitLimit limit(kAskNs);
+  Status s;
+  do {
+    s = buffer::SharedFile::ask_back(*runtime_->sharing->buffer(), identity.device, identity.inode,
+                                     is_locked ? kSliceNs : kAskNs);
+    if (is_locked) hand_back_wanted_but(nullptr);
+  } while (is_locked && s.code() == ETIMEDOUT && !limit.is_over());
   if (!s.ok()) say(s.message(), true);
   return s.ok();
 }
 
-void Door::before_path_change(int folder, const char* path) {
-  struct stat about;
-  if (!settings().shares_writes || path == nullptr || ::fstatat(folder, path, &about, 0) != 0)
-    return;
-  const Inside inside;
-  {
-    const os::Locked locked(lock_);
-    if (!are_writers_there(identity_of(about))) return;
-  }
-  ask_others_back(identity_of(about));
-}
-
-bool Door::is_together(const TakenFile& file) {
-  const Inside inside;
-  const os::Locked locked(lock_);
-  return file.is_together();
-}
-
-void Door::opened_as_stranger(int fd) {
-  struct stat about;
-  if (!settings().shares_writes || ::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return;
-  const Inside inside;
-  const Identity identity = identity_of(about);
+// Whoever has not started its runtime yet knows nothing of others: where the file may be theirs, it
+// is started.
+bool Door::ask_others_as_stranger(const Identity& identity, uint64_t size_bytes) {
+  if (size_bytes >= settings().min_bytes) static_cast<void>(member_to_share());
   {
     const os::Locked locked(lock_);
     const auto known = files_.find(identity);
     const bool is_taken = known != files_.end() && !known->second->mappings.empty();
-    if (is_taken || !are_writers_there(identity)) return;
+    if (is_taken || !are_writers_there(identity)) return true;
   }
-  ask_others_back(identity);
+  return ask_others_back(identity);
+}
+
+bool Door::leave_to_change(TakenFile& file, const char* why) {
+  const Inside inside;
+  const os::Locked locked(lock_);
+  return hand_back_locked(file, why) || !file.is_together();
+}
+
+bool Door::before_path_change(int folder, const char* path, const char* why) {
+  const Inside inside;
+  struct stat about;
+  if (path == nullptr || ::fstatat(folder, path, &about, 0) != 0) return true;
+  const Identity identity = identity_of(about);
+  TakenFile* const file = file_of_parent_or_ours(identity);
+  if (file != nullptr && !leave_to_change(*file, why)) return false;
+  return !settings().shares_writes || !S_ISREG(about.st_mode) ||
+         ask_others_as_stranger(identity, static_cast<uint64_t>(about.st_size));
+}
+
+void Door::opened_as_stranger(int fd) {
+  const Inside inside;
+  struct stat about;
+  if (!settings().shares_writes || ::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return;
+  ask_others_as_stranger(identity_of(about), static_cast<uint64_t>(about.st_size));
 }
 
 void Door::join_writers(int fd) {
@@ -135,10 +149,7 @@ void Door::join_writers(int fd) {
   const auto size_bytes = static_cast<uint64_t>(about.st_size);
   {
     const os::Locked locked(lock_);
-    const auto inherited =
-        std::find_if(inherited_.begin(), inherited_.end(),
-                     [&](const auto& file) { return file->identity == identity; });
-    if (inherited != inherited_.end()) revive_file(**inherited);
+    revive_inherited(identity, false);
     const auto known = files_.find(identity);
     if (known != files_.end() && !known->second->mappings.empty()) return;  // note_descriptor()
     const bool may_begin = (::fcntl(fd, F_GETFL, 0L) & O_ACCMODE) == O_RDWR;
@@ -152,8 +163,10 @@ bool Door::put_face(int fd, uint64_t size_bytes) {
   if (size_bytes == 0) return false;
   int own = fd;
   // The program has no lock of the file that closing this would drop: it has none open yet.
-  if ((::fcntl(fd, F_GETFL, 0L) & O_ACCMODE) != O_RDWR)
+  if ((::fcntl(fd, F_GETFL, 0L) & O_ACCMODE) != O_RDWR) {
+    const LowNumbersTaken taken;
     own = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_CLOEXEC, 0);
+  }
   if (own < 0) return false;
   void* const at = map_face(own, size_bytes, PROT_READ | PROT_WRITE);
   bool is_taken = false;
@@ -162,7 +175,7 @@ bool Door::put_face(int fd, uint64_t size_bytes) {
                             MAP_SHARED, own, 0, MADV_NORMAL, true});
     if (!is_taken) real().munmap(at, size_bytes);
   }
-  if (own != fd) real().close(own);
+  if (own != fd) ::close(own);
   return is_taken;
 }
 
@@ -233,6 +246,13 @@ void Door::hand_back_wanted() {
   const Inside inside;
   const os::Locked locked(lock_);
   hand_back_wanted_but(nullptr);
+}
+
+// REQUIRES: `lock_` is locked.
+bool Door::is_any_wanted_back() const {
+  return std::any_of(files_.begin(), files_.end(), [](const auto& file) {
+    return file.second->is_together() && file.second->cache()->shared->is_wanted_back();
+  });
 }
 
 // REQUIRES: `lock_` is locked.

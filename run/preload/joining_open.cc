@@ -9,13 +9,17 @@
 namespace outcore::preload {
 namespace {
 
+// Whether the descriptor can be used to read or write, or to map.
+bool is_concerned(int flags) {
+  return JoiningOpen::is_on() && (flags & (O_PATH | O_DIRECTORY)) == 0 && !is_inside() &&
+         !is_borrowing();
+}
+
 // Others need not answer who makes the file empty: they hand it back first, as to a stranger.
 bool may_join(int folder, const char* path, int flags) {
-  constexpr int kOthers = O_TRUNC | O_PATH | O_DIRECTORY;
   struct stat about;
-  return JoiningOpen::is_on() && path != nullptr && (flags & kOthers) == 0 && !is_inside() &&
-         !is_borrowing() && ::fstatat(folder, path, &about, 0) == 0 && S_ISREG(about.st_mode) &&
-         static_cast<uint64_t>(about.st_size) >= settings().min_bytes;
+  return path != nullptr && (flags & O_TRUNC) == 0 && ::fstatat(folder, path, &about, 0) == 0 &&
+         S_ISREG(about.st_mode) && static_cast<uint64_t>(about.st_size) >= settings().min_bytes;
 }
 
 }  // namespace
@@ -25,6 +29,8 @@ std::atomic<bool> JoiningOpen::is_on_{false};
 void JoiningOpen::prepare() { is_on_.store(settings().shares_writes); }
 
 JoiningOpen::JoiningOpen(int folder, const char* path, int flags) {
+  is_stranger_ = is_concerned(flags);
+  if (!is_stranger_) return;
   const int saved_errno = errno;
   if (may_join(folder, path, flags))
     static_cast<void>(is_ready([&] {
@@ -34,14 +40,21 @@ JoiningOpen::JoiningOpen(int folder, const char* path, int flags) {
       if (!lock_->is_held()) return;  // a member is stopped: this is a stranger's open
       opening_.emplace(member);
       is_joining_ = true;
+      is_stranger_ = false;
     }));
   errno = saved_errno;
 }
 
 int JoiningOpen::joined(int fd) const {
-  if (fd < 0 || !is_joining_) return fd;
+  if (fd < 0 || (!is_joining_ && !is_stranger_)) return fd;
   const int saved_errno = errno;
-  if (!is_ready([fd] { Door::instance().join_writers(fd); })) {
+  const auto join = [this, fd] {
+    if (is_joining_)
+      Door::instance().join_writers(fd);
+    else
+      Door::instance().opened_as_stranger(fd);
+  };
+  if (!is_ready(join)) {
     real().close(fd);
     return fail(ENOMEM);
   }

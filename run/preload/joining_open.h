@@ -1,6 +1,7 @@
 // JoiningOpen: for the length of a call of the program that opens a file. With --share-writes the
 // processes of a run write large files together: who opens one joins those who do before the
-// program has the descriptor, so whoever has it open takes part. See Door::join_writers().
+// program has the descriptor, so whoever has it open takes part. Who cannot join has them hand it
+// back. See Door::join_writers(), Door::opened_as_stranger().
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,7 @@ class JoiningOpen {
 
  private:
   static std::atomic<bool> is_on_;
-  bool is_joining_ = false;
+  bool is_joining_ = false, is_stranger_ = false;
   std::optional<buffer::Member::OpeningLock> lock_;
   std::optional<buffer::Opening> opening_;
 };

@@ -65,8 +65,9 @@ void let_be_sent(int fd) {
   errno = saved_errno;
 }
 
-void let_descriptors_leave(const msghdr* message) {
-  if (is_inside() || message == nullptr || message->msg_controllen == 0) return;
+namespace {
+
+void for_each_descriptor(const msghdr* message, void (*f)(int)) {
   auto* m = const_cast<msghdr*>(message);
   for (cmsghdr* part = CMSG_FIRSTHDR(m); part != nullptr; part = CMSG_NXTHDR(m, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
@@ -78,9 +79,25 @@ void let_descriptors_leave(const msghdr* message) {
     for (size_t i = 0; i < count; ++i) {
       int descriptor = -1;
       std::memcpy(&descriptor, CMSG_DATA(part) + i * sizeof descriptor, sizeof descriptor);
-      let_be_sent(descriptor);
+      f(descriptor);
     }
   }
+}
+
+}  // namespace
+
+void let_descriptors_leave(const msghdr* message) {
+  if (is_inside() || message == nullptr || message->msg_controllen == 0) return;
+  for_each_descriptor(message, let_be_sent);
+}
+
+void note_received(const msghdr& message) {
+  if (is_inside() || message.msg_controllen == 0 || Door::instance().is_of_another_process())
+    return;
+  for_each_descriptor(&message, [](int fd) {
+    Door::instance().note_descriptor(fd);
+    Door::instance().opened_as_stranger(fd);
+  });
 }
 
 bool was_sent(const Identity& file) {

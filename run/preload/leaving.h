@@ -19,6 +19,8 @@ void let_leave(const std::function<bool(int)>& leaves);
 // it, so the file is not taken for writing from now on.
 void let_be_sent(int fd);
 void let_descriptors_leave(const msghdr* message);  // those that the message carries
+// Those that came with it: other processes may write their files together.
+void note_received(const msghdr& message);
 bool was_sent(const Identity& file);
 
 // While it exists, a program is being started and inherits descriptors. No file is taken for

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -18,6 +19,9 @@ namespace outcore::preload {
 namespace {
 
 constexpr uint64_t kNsMax = 30'000'000'000;
+// While questions are answered, each of which may wait for other processes: those that write the
+// file together, and those that do now.
+constexpr uint64_t kAnsweringNsMax = 200'000'000'000;
 constexpr uint64_t kStepNs = 20'000'000;  // between looks at whether the other is there
 
 // A question and its answer, in memory that a process shares with its descendants. So neither side
@@ -124,6 +128,13 @@ int ring(int link, unsigned char number, uint64_t deadline_ns) {
   }
 }
 
+bool is_answering(const Board& board) {
+  return std::any_of(std::begin(board.slots), std::end(board.slots), [](const Slot& slot) {
+    const uint32_t state = slot.state.load();
+    return state == Slot::kTaken || state == Slot::kAbandoned;
+  });
+}
+
 bool is_gone(int link) {
   pollfd wanted{link, 0, 0};
   return ::poll(&wanted, 1, 0) == 1 && (wanted.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
@@ -175,8 +186,9 @@ void ReleaseLink::answer(int answering_end, Answer (*release)(const Question&)) 
   os::wake_between_processes(&slot.state);
 }
 
-ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
-  const uint64_t deadline_ns = os::now_ns() + kNsMax;
+ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question,
+                                     void (*meanwhile)()) {
+  const uint64_t begun_ns = os::now_ns(), deadline_ns = begun_ns + kNsMax;
   Board* const board = board_of(asking_end);
   if (board == nullptr) return Answer::kLate;
   std::atomic<uint32_t> nothing{0};
@@ -192,7 +204,9 @@ ReleaseLink::Answer ReleaseLink::ask(int asking_end, const Question& question) {
   Answer answer = Answer::kLate;
   int error = ring(asking_end, static_cast<unsigned char>(slot - board->slots), deadline_ns);
   while (error == 0 && slot->state.load() != Slot::kAnswered) {
-    if (os::now_ns() >= deadline_ns) error = ETIMEDOUT;
+    if (os::now_ns() >= begun_ns + (is_answering(*board) ? kAnsweringNsMax : kNsMax))
+      error = ETIMEDOUT;
+    if (meanwhile != nullptr) meanwhile();
     if (is_gone(asking_end)) error = EPIPE;
     if (const uint32_t seen = slot->state.load(); seen != Slot::kAnswered && error == 0)
       os::wait_between_processes(&slot->state, seen, kStepNs);

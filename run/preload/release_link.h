@@ -36,9 +36,10 @@ class ReleaseLink {
   static int asking_end();
   // Answers one question; `release` hands the file back.
   static void answer(int answering_end, Answer (*release)(const Question&));
-  // Asks, and waits for at most 30 s. It allocates nothing and changes no state, so a child of
-  // vfork() may ask, and a signal handler.
-  static Answer ask(int asking_end, const Question& question);
+  // Asks, and waits for at most 30 s, or 200 s while the process answers such questions. It
+  // allocates nothing and changes no state, so a child of vfork() may ask, and a signal handler.
+  // Calls `meanwhile` again and again while it waits.
+  static Answer ask(int asking_end, const Question& question, void (*meanwhile)() = nullptr);
 };
 
 }  // namespace outcore::preload

@@ -55,6 +55,10 @@ foreach(delivery messages in-thread)
   agree(written_together.${delivery} written_together
     "--budget 4M --min-size 4k --share-writes --delivery ${delivery}" FOLDER)
   agree(written_together.off.${delivery} written_together "${small} --delivery ${delivery}" FOLDER)
+  set(share "--budget 4M --min-size 4k --share-writes --delivery ${delivery}")
+  agree(used_otherwise.${delivery} used_otherwise "${share}" FOLDER)
+  agree(used_otherwise.named.${delivery} used_otherwise "${share} --map together" FOLDER)
+  agree(used_otherwise.off.${delivery} used_otherwise "${small} --delivery ${delivery}" FOLDER)
 endforeach()
 add_test(NAME preload.written_together.shared
   COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/written_together.sh ${CMAKE_BINARY_DIR}/bin/outcore
