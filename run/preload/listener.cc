@@ -89,10 +89,10 @@ int Listener::lease(const Identity& identity, int fd) {
     if (const int error = start_of_breaks(); error != 0) return error;
   const int own = real().open(PathOf(fd).get(), O_RDONLY | O_CLOEXEC);
   if (own < 0) return -errno;
-  const f_owner_ex owner{F_OWNER_TID, told_of_breaks_};
+  const f_owner_ex thread{F_OWNER_TID, told_of_breaks_};
   // The owner is set before the lease: otherwise a break would signal the process, and end it.
   if (real().fcntl(own, F_SETSIG, lease_signal()) != 0 ||
-      real().fcntl(own, F_SETOWN_EX, &owner) != 0 || real().fcntl(own, F_SETLEASE, F_RDLCK) != 0) {
+      real().fcntl(own, F_SETOWN_EX, &thread) != 0 || real().fcntl(own, F_SETLEASE, F_RDLCK) != 0) {
     const int error = errno;
     real().close(own);
     return -error;

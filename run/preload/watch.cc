@@ -133,20 +133,20 @@ Status Watch::start() {
   if (impl->link < 0)
     return give_up(
         impl, base::system_error(-impl->link, "make the sockets by which child processes ask"));
-  std::atomic<uint32_t> listening{0};
+  std::atomic<uint32_t> begun{0};
   try {
     // They live as long as the process, and end with it. banned-ok: nobody could join them
-    std::thread([impl, &listening] {
+    std::thread([impl, &begun] {
       become_ours("outcore-watch");
       // The thread gets a copy of the table, and closes all but our two events in it.
       const bool is_apart = ::unshare(CLONE_FILES) == 0;
       if (is_apart) Listener::close_all_but(impl->to_listener, impl->to_answerer);
-      listening.store(is_apart ? 1 : 2);
-      os::wake_all(&listening);
+      begun.store(is_apart ? 1 : 2);
+      os::wake_all(&begun);
       if (is_apart) impl->listen();
     }).detach();  // banned-ok: it lives as long as the process
-    while (listening.load() == 0) os::wait(&listening, 0, 100'000'000);
-    if (listening.load() == 2)
+    while (begun.load() == 0) os::wait(&begun, 0, 100'000'000);
+    if (begun.load() == 2)
       return give_up(impl, Error{EPERM, "a table of descriptors of its own is refused"});
     std::thread([impl] {
       become_ours("outcore-answer");
@@ -154,7 +154,7 @@ Status Watch::start() {
     }).detach();  // banned-ok: it lives as long as the process
   } catch (const std::system_error& e) {
     const Status why = base::system_error(e.code().value(), "start the watching threads");
-    if (listening.load() == 0) return give_up(impl, why);
+    if (begun.load() == 0) return give_up(impl, why);
     is_half_started_ = true;  // the listening thread has it, and listens for nobody
     return why;
   }
