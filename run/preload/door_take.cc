@@ -21,7 +21,6 @@
 #include "core/runtime/learnt_starts.h"
 #include "core/runtime/mapper.h"
 #include "core/runtime/sharing.h"
-#include "run/preload/bounce.h"
 #include "run/preload/coherence.h"
 #include "run/preload/deadly_signals.h"
 #include "run/preload/descriptor_table.h"
