@@ -73,7 +73,6 @@ Status DirectFile::adopt(int fd, bool is_writable, DirectMode mode, const std::s
   if (why.empty()) {
     direct_fd_ = direct;
     is_direct_refused_ = false;
-    can_look_ = mode != DirectMode::kOn;
     why_buffered_ = "O_DIRECT was refused during a transfer: buffered";
     return {};
   }

@@ -35,6 +35,8 @@ class DirectFile final : public PieceSource {
   // Takes over an open descriptor, and opens a direct one for the same file. `name` is for
   // messages. Errors: EINVAL (mode is kOn and the filesystem refuses; the message says why).
   Status adopt(int fd, bool is_writable, DirectMode mode, const std::string& name);
+  // Reads may look at the page cache, by a further system call: for files that others have, too.
+  void look_at_page_cache() { can_look_ = is_direct(); }
 
   int fd() const { return fd_; }
   bool is_direct() const { return !is_direct_refused_.load(std::memory_order_relaxed); }
@@ -75,8 +77,8 @@ class DirectFile final : public PieceSource {
   // A guess: both ways read the same bytes.
   std::atomic<std::atomic<uint64_t>*> cached_{nullptr};
   // Hints: how many looks at the page cache may still be in vain, and how many reads did not look;
-  // whether it may be used, and the kernel says what is there (6.5, and of files of others not
-  // always).
+  // whether reads look, which ends where the kernel does not say what is there (before 6.5, and of
+  // some files of others).
   std::atomic<int> looks_left_{kVainLooksMax};
   std::atomic<uint32_t> blind_reads_{0};
   std::atomic<bool> can_look_{false};

@@ -116,6 +116,7 @@ Status FileStore::examine(int fd, const FileStoreOptions& options) {
     return Error{EINVAL, "open " + path_ + ": it is " + kind_of(about.st_mode)};
   }
   is_block_device_ = S_ISBLK(about.st_mode);
+  if (!is_block_device_ && options.direct == DirectMode::kAuto) file_.look_at_page_cache();
   if (is_block_device_ && ::ioctl(fd, BLKGETSIZE64, &size) != 0)
     return base::system_error(errno, "ask for the size of " + path_);
   identity_ = is_block_device_ ? "block:" + std::to_string(about.st_rdev)

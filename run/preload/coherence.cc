@@ -23,7 +23,7 @@ std::string hold_read_only(TakenFile& file) {
   const int result = Watch::instance().watch(file, Watch::For::kWrites);
   if (result == 0) {
     file.remark = "read-only, under a read lease";
-    file.is_unchanging = true;
+    file.is_unchanging = file.is_leased = true;
     return {};
   }
   if (result == -EAGAIN) {

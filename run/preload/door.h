@@ -227,6 +227,9 @@ class Door {
   void note_idle(TakenFile& file);
   void end_idle(TakenFile& file);
   void note_idle_call(TakenFile& file);
+  static void note_idle_change(TakenFile& file);
+  void end_idle_if_changed(TakenFile& file, int fd);
+  static void end_idleness(TakenFile& file, int fd);
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
   static bool has_descriptor(TakenFile& file);

@@ -185,6 +185,7 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
   }
   if (!is_changed) once();
   note_growth_locked(file);
+  note_idle_change(file);
   if (written == 0 || file.mappings.empty()) return;
   file.is_written_by_calls = true;
   cache_room_.note_written(*runtime_, written);
@@ -194,6 +195,7 @@ void Door::note_growth(TakenFile& file) {
   const Inside inside;
   const os::Locked locked(lock_);
   note_growth_locked(file);
+  note_idle_change(file);
 }
 
 void Door::note_growth_locked(TakenFile& file) {

@@ -6,11 +6,14 @@
 // (Mapping::is_face) keeps them for ten seconds. All else is as if the program had the file mapped:
 // who opens or changes it meanwhile gets it as before. What was written is stored when the program
 // unmaps it, as without.
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
@@ -40,6 +43,25 @@ bool is_only_mapping(const TakenFile& file, const Mapping* mapping) {
   });
 }
 
+// Not by other machines, nor by a server past the kernel's leases and marks.
+bool is_changed_by_this_kernel(int fd) {
+  constexpr long kBcachefs = 0xca451a4e, kZfs = 0x2fc12fc1;
+  struct statfs about;
+  if (::fstatfs(fd, &about) != 0) return false;
+  switch (about.f_type) {
+    case EXT4_SUPER_MAGIC:
+    case XFS_SUPER_MAGIC:
+    case BTRFS_SUPER_MAGIC:
+    case F2FS_SUPER_MAGIC:
+    case OVERLAYFS_SUPER_MAGIC:
+    case kBcachefs:
+    case kZfs:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Mapping* face_of(const TakenFile& file) {
@@ -63,10 +85,12 @@ bool Door::is_worth_keeping(const TakenFile& file) const {
   constexpr uint32_t kEndsLeast = 2;  // most files are mapped once
   constexpr uint64_t kBudgets = 2;    // of more than that few pages would still be there
   if (file.ends < kEndsLeast || why_closed_ != nullptr || LastStore::has_begun()) return false;
-  const bool is_known = file.is_writable ? !file.is_named : file.is_unchanging;
+  const bool is_known =
+      (file.is_writable ? !file.is_named : file.is_leased) && is_changed_by_this_kernel(file.fd);
   // Others are not to miss the space of a file that the program has closed and removed.
   if (!is_known || (file.is_writable && !DescriptorTable::has(&file))) return false;
   const paging::PageCache& cache = *file.cache();
+  if (cache.counters.sum().fill_errors != 0) return false;  // to be tried anew
   return cache.shared != nullptr ||
          cache.store_bytes.load() <= kBudgets * runtime_->engine->budget_bytes();
 }
@@ -92,6 +116,9 @@ void Door::note_idle(TakenFile& file) {
   if (shares_writes_ || file.mappings.empty() || !is_only_mapping(file, nullptr)) return;
   file.idle_since_ns = os::now_ns();
   file.idle_calls = 0;
+  if (!is_worth_keeping(file) ||  // it may not be any more
+      store::FileVersion::of(file.fd, &file.idle_version) != 0)
+    return end_idle(file);
   TakenFile* oldest = &file;
   size_t count = 0;
   for (const auto& [identity, other] : files_) {
@@ -108,9 +135,12 @@ void Door::end_idle(TakenFile& file) {
   Mapping* const face = face_of(file);
   OC_CHECK(file.idle_since_ns != 0 && face != nullptr && is_only_mapping(file, nullptr));
   std::byte* const at = face->address;
+  paging::PageCache& cache = *file.cache();
+  const uint64_t end =
+      base::round_up(cache.store_bytes.load(), cache.page_bytes) / cache.page_bytes;
   Status s;
   if (file.is_writable)  // nothing can be, but for what an unmap could not store
-    s = runtime_->engine->flush(*file.cache(), 0, file.cache()->page_count());
+    s = runtime_->engine->flush(cache, 0, std::min(cache.page_count(), end));
   if (s.ok()) s = unmap(file, *face);
   if (s.ok()) {
     real().munmap(at, kSystemPage);
@@ -123,6 +153,25 @@ void Door::end_idle(TakenFile& file) {
 // The program uses the file by a call. REQUIRES: `lock_` is locked.
 void Door::note_idle_call(TakenFile& file) {
   if (file.idle_since_ns != 0 && ++file.idle_calls > kIdleCallsMax) end_idle(file);
+}
+
+// We have changed it, or seen that it was changed. REQUIRES: `lock_` is locked.
+void Door::note_idle_change(TakenFile& file) {
+  if (file.idle_since_ns != 0)
+    static_cast<void>(store::FileVersion::of(file.fd, &file.idle_version));
+}
+
+// By what nobody sees: a system call by an instruction of the program's own. REQUIRES: `lock_` is
+// locked.
+void Door::end_idle_if_changed(TakenFile& file, int fd) {
+  if (file.idle_since_ns == 0) return;
+  store::FileVersion version;
+  if (store::FileVersion::of(fd, &version) != 0 || version != file.idle_version) end_idle(file);
+}
+
+// The program has mapped it again, by that descriptor. REQUIRES: `lock_` is locked.
+void Door::end_idleness(TakenFile& file, int fd) {
+  if (std::exchange(file.idle_since_ns, 0) != 0) DescriptorTable::set_file(fd, &file);
 }
 
 bool Door::look_at_idle() {

@@ -216,6 +216,7 @@ bool Door::take_locked(const NewMapping& made) {
   if (::fstat(made.fd, &about) != 0) return false;
   if (owner_ == 0) begin();  // a library that is initialized before ours calls
   const auto known = files_.find(identity_of(about));
+  if (known != files_.end()) end_idle_if_changed(*known->second, made.fd);
   const bool is_taken = known != files_.end() && !known->second->mappings.empty();
   const bool was_idle = is_taken && known->second->idle_since_ns != 0;
   if (!is_taken && made.size_bytes < settings().min_bytes && !settings().is_explaining)
@@ -261,7 +262,7 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
     file.path = path;
     file.is_named = settings().is_named(path);
     file.remark.clear();
-    file.is_writable = file.is_unchanging = false;
+    file.is_writable = file.is_unchanging = file.is_leased = false;
     // Not what is mapped for reading first: if it is written later, everybody is a stranger.
     file.may_be_together = shares_writes_ && S_ISREG(about.st_mode) && is_writable_shared(made);
     file.board = file.may_be_together ? &runtime_->sharing->buffer()->member().board() : nullptr;
@@ -339,7 +340,7 @@ bool Door::put_region(TakenFile& file, const NewMapping& made, std::string* why)
   mapping->flags = made.flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE);
   mapping->pattern = made.pattern;
   mapping->is_face = made.is_face;
-  if (!made.is_face) file.idle_since_ns = 0;
+  if (!made.is_face) end_idleness(file, made.fd);
   mapping->may_write = (made.flags & MAP_TYPE) != MAP_PRIVATE &&
                        (::fcntl(made.fd, F_GETFL, 0L) & O_ACCMODE) == O_RDWR;
   mapping->file = &file;

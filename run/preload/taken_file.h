@@ -14,6 +14,7 @@
 
 #include "core/runtime/runtime_impl.h"
 #include "core/store/file_store.h"
+#include "core/store/file_version.h"
 #include "outcore/metrics.h"
 #include "run/preload/identity.h"
 
@@ -64,7 +65,7 @@ struct TakenFile {
   std::atomic<bool> is_writable{false};
   // No process can write it before we get notice and have given it up: a lease, or a read-only
   // mount.
-  bool is_unchanging = false;
+  bool is_unchanging = false, is_leased = false;
   bool is_open_for_writing = false;  // `fd` and `store` are
   bool is_named = false;             // by --map
   std::atomic<bool> is_watched{false};
@@ -89,6 +90,7 @@ struct TakenFile {
   // ours keeps the pages (0: not idle), and calls on it since.
   uint32_t ends = 0, idle_calls = 0;
   uint64_t idle_since_ns = 0;
+  store::FileVersion idle_version;  // when it became so, and after each change that we saw since
 
   int owner = 0;              // the process whose runtime has it; in a forked child, the parent
   std::atomic<int> link{-1};  // how to ask the owner: ReleaseLink

@@ -165,4 +165,10 @@ sequences(pages-64k 3001 3031 "--budget 8M --page 64k --min-size 4k" ${few})
 sequences(pages-16k 4001 4031 "--budget 4M --page 16k --min-size 4k --delivery in-thread"
   ${few})
 sequences(threads 5001 5031 "--budget 1M --min-size 4k" --steps 200 --threads 4 --not mincore)
+foreach(options "--budget 4M" "--budget 4M --delivery messages" "--budget 4M --buffer seldom"
+    "--budget 512k --page 16k")
+  string(MAKE_C_IDENTIFIER "${options}" name)
+  agree(mapped_seldom.${name} mapped_seldom "${options} --min-size 4k" FOLDER)
+  set_tests_properties(preload.mapped_seldom.${name} PROPERTIES ENVIRONMENT "SEEDS=1:20")
+endforeach()
 sequences(ample 6001 6021 "--budget 64M --min-size 4k" --steps 150)
