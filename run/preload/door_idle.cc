@@ -83,7 +83,9 @@ void* map_face(int fd, uint64_t size_bytes, int protection) {
 // write must be known before the program maps it again: not only soon after.
 bool Door::is_worth_keeping(const TakenFile& file) const {
   constexpr uint32_t kEndsLeast = 2;  // most files are mapped once
-  constexpr uint64_t kBudgets = 2;    // of more than that few pages would still be there
+  // Of more than that few pages would still be there. What was learnt of the file is, too: how much
+  // to fetch. That is worth the slower frames where a program maps it for a moment each time.
+  constexpr uint64_t kBudgets = 2, kEndsOfLarge = 4;
   if (file.ends < kEndsLeast || why_closed_ != nullptr || LastStore::has_begun()) return false;
   const bool is_known =
       (file.is_writable ? !file.is_named : file.is_leased) && is_changed_by_this_kernel(file.fd);
@@ -91,7 +93,7 @@ bool Door::is_worth_keeping(const TakenFile& file) const {
   if (!is_known || (file.is_writable && !DescriptorTable::has(&file))) return false;
   const paging::PageCache& cache = *file.cache();
   if (cache.counters.sum().fill_errors != 0) return false;  // to be tried anew
-  return cache.shared != nullptr ||
+  return cache.shared != nullptr || file.ends >= kEndsOfLarge ||
          cache.store_bytes.load() <= kBudgets * runtime_->engine->budget_bytes();
 }
 

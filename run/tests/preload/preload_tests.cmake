@@ -169,6 +169,6 @@ foreach(options "--budget 4M" "--budget 4M --delivery messages" "--budget 4M --b
     "--budget 512k --page 16k")
   string(MAKE_C_IDENTIFIER "${options}" name)
   agree(mapped_seldom.${name} mapped_seldom "${options} --min-size 4k" FOLDER)
-  set_tests_properties(preload.mapped_seldom.${name} PROPERTIES ENVIRONMENT "SEEDS=1:20")
+  set_tests_properties(preload.mapped_seldom.${name} PROPERTIES ENVIRONMENT "SEEDS=1:8")
 endforeach()
 sequences(ample 6001 6021 "--budget 64M --min-size 4k" --steps 150)
