@@ -134,21 +134,4 @@ auto change_file(TakenFile& file, const Offset& offset, uint64_t size_bytes, con
   return result;
 }
 
-// Bytes of a taken file are read by `call`, whose answer and errno these are, from that offset on.
-// -1 and EIO: what was written there could not be stored; ENOMEM as above.
-template <typename Offset, typename Call>
-auto read_file(TakenFile& file, const Offset& offset, uint64_t size_bytes, const Call& call) {
-  decltype(call()) result = -1;
-  int error = ENOMEM;
-  static_cast<void>(is_ready([&] {
-    const auto read = [&] {
-      result = call();
-      error = errno;
-    };
-    if (Door::instance().around_read(file, offset, size_bytes, read) != 0) error = EIO;
-  }));
-  errno = error;
-  return result;
-}
-
 }  // namespace outcore::preload

@@ -38,16 +38,9 @@ bool has_ours(const Transfer& t) {
                      [](const iovec& v) { return concerns(v.iov_base, v.iov_len); });
 }
 
-// Whether it reads at the position of a descriptor, which other threads may move meanwhile, what
-// may have been written through a mapping alone.
-bool reads_here(const Transfer& t, const TakenFile* file) {
-  return file != nullptr && !t.is_write && t.offset == kHere && file->is_writable;
-}
-
-// A touch of a managed buffer may have to wait for the door's lock, within which the call is made.
 bool must_bounce(const Transfer& t, const TakenFile* file) {
   if (!has_ours(t)) return false;
-  if (needs_bounce() || (file != nullptr && t.is_write) || reads_here(t, file)) return true;
+  if (needs_bounce() || (file != nullptr && t.is_write)) return true;
   const int flags = real().fcntl(t.fd, F_GETFL);
   return flags >= 0 && (flags & O_DIRECT) != 0 && !t.is_write;
 }
@@ -143,28 +136,23 @@ ssize_t carry_out(Transfer t) {
   ssize_t written = 0;
   if (file != nullptr && t.is_write && file->may_be_together && write_together(t, *file, &written))
     return written;
-  const bool is_bounced = must_bounce(t, file), is_here = reads_here(t, file);
-  if (file != nullptr && !t.is_write && !is_here) {
+  const bool is_bounced = must_bounce(t, file);
+  if (file != nullptr && !t.is_write) {
     const uint64_t at = position_of(t.fd, t.offset, false);
     if (Door::instance().before_read(*file, at, total_of(t.list, t.count)) != 0) return fail(EIO);
   }
   // The position is looked up under the lock, so that writers of this process come one after the
-  // other, and readers read what they have looked at.
+  // other. Managed buffers were copied before, because a touch of them may have to wait.
   const auto change = [file, fd = t.fd, flags = t.flags, call = t.call](const iovec* list,
                                                                         int count, off_t offset) {
     return change_file(
         *file, [&] { return position_of(fd, offset, true, flags); }, total_of(list, count),
         [&] { return call(list, count, offset); });
   };
-  const auto look = [file, fd = t.fd, call = t.call](const iovec* list, int count, off_t offset) {
-    return read_file(
-        *file, [&] { return position_of(fd, offset, false); }, total_of(list, count),
-        [&] { return call(list, count, offset); });
-  };
-  if (is_here || (file != nullptr && t.is_write))
+  if (file != nullptr && t.is_write) {
     ::pthread_testcancel();  // here, because the call itself will be no cancellation point
-  if (is_here) t.call = look;
-  if (file != nullptr && t.is_write) t.call = change;
+    t.call = change;
+  }
   return is_bounced ? bounce(t) : t.call(t.list, t.count, t.offset);
 }
 

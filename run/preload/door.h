@@ -85,10 +85,6 @@ class Door {
   // Bytes of the file are about to be read by a call that does not use our pages: stores those that
   // were written first. 0 or an errno.
   int before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes);
-  // The same before `read`, which reads from `offset` on and is called once, unless there is an
-  // error. No other such call, and no write of this process, comes between what they look up.
-  int around_read(TakenFile& file, base::FunctionRef<uint64_t()> offset, uint64_t size_bytes,
-                  base::FunctionRef<void()> read);
   // Calls `change`, once, which changes bytes of the file from `offset` on and returns how many it
   // wrote. A thread that faults on these pages meanwhile waits; afterwards all mappings show the
   // bytes.
@@ -232,9 +228,7 @@ class Door {
   static void end_idleness(TakenFile& file, int fd);
   void close_file(TakenFile& file);
   static void close_descriptors(TakenFile& file);
-  static bool has_descriptor(TakenFile& file);
   void store_pieces(TakenFile& file);
-  int before_read_locked(TakenFile& file, uint64_t offset, uint64_t size_bytes);
   bool hand_back_locked(TakenFile& file, const char* why);  // reports why not
   Status try_to_hand_back(TakenFile& file, const char* why);
   Status try_once_to_hand_back(TakenFile& file, const char* why);

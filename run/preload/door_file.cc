@@ -70,20 +70,7 @@ void Door::close_file(TakenFile& file) {
   file.is_counted = false;
   file.is_writable = false;
   file.idle_since_ns = 0;
-  if (!has_descriptor(file)) close_descriptors(file);
-}
-
-// Whether the program has one, or may have. Those of a file that was never taken are not noted yet;
-// while there is any, closing one of ours would drop the POSIX locks that the program holds.
-bool Door::has_descriptor(TakenFile& file) {
-  if (DescriptorTable::has(&file)) return true;
-  if (file.fd < 0 && file.old.empty()) return false;  // we have none
-  bool is_any = false;
-  const bool is_known = for_each_own_descriptor(file.identity, [&](int fd) {
-    is_any = true;
-    DescriptorTable::set_file(fd, &file);
-  });
-  return is_any || !is_known;
+  if (!DescriptorTable::has(&file)) close_descriptors(file);
 }
 
 void Door::close_descriptors(TakenFile& file) {
@@ -102,26 +89,12 @@ void Door::closed_descriptor(TakenFile& file) {
   const os::Locked locked(lock_);
   if (file.idle_since_ns != 0 && file.is_writable && !DescriptorTable::has(&file)) end_idle(file);
   if (!file.mappings.empty()) return drop_face(file);
-  if ((file.fd >= 0 || !file.old.empty()) && !has_descriptor(file)) close_descriptors(file);
+  if ((file.fd >= 0 || !file.old.empty()) && !DescriptorTable::has(&file)) close_descriptors(file);
 }
 
 int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
   const Inside inside;
   const os::Locked locked(lock_);
-  return before_read_locked(file, offset, size_bytes);
-}
-
-int Door::around_read(TakenFile& file, base::FunctionRef<uint64_t()> offset, uint64_t size_bytes,
-                      base::FunctionRef<void()> read) {
-  const Inside inside;
-  const os::Locked locked(lock_);
-  if (const int error = before_read_locked(file, offset(), size_bytes); error != 0) return error;
-  read();
-  return 0;
-}
-
-// REQUIRES: `lock_` is locked.
-int Door::before_read_locked(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
   if (is_inherited(file)) return 0;
   note_idle_call(file);
   PageCache* cache = file.cache();

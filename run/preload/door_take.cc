@@ -270,6 +270,25 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
   }
   const std::string by_descriptor = "/proc/self/fd/" + std::to_string(made.fd);
   const bool is_enough = file.fd >= 0 && (!may_write || file.is_open_for_writing);
+  const auto ask = [&] {
+    *why = keep_coherent(file, made.address, is_writable_shared(made), is_first,
+                         [this](std::byte* a) { return mapping_covering(a) != nullptr; });
+    return why->empty();
+  };
+  // With the program's descriptor: if the answer is no, there is none of ours to close, which would
+  // drop the POSIX locks that the program holds on the file.
+  const bool is_lent = is_first && file.fd < 0;
+  const auto give_up = [&] {
+    Watch::instance().end(file);
+    file.fd = -1;
+    file.is_open_for_writing = file.is_writable = false;
+    return nullptr;
+  };
+  if (is_lent) {
+    file.fd = made.fd;
+    file.is_open_for_writing = may_write;
+    if (!ask()) return give_up();
+  }
   if (!is_enough) {
     const LowNumbersTaken taken;
     const Watch::Quiet quiet(&file);
@@ -282,21 +301,20 @@ TakenFile* Door::find_or_open(const NewMapping& made, const struct stat& about,
         fd < 0 ? Result<std::shared_ptr<Store>>(base::system_error(errno, "open it once more"))
                : store::FileStore::open(options);
     if (!store) {
-      if (fd >= 0) file.old.emplace_back(fd, nullptr);
+      if (fd >= 0) ::close(fd);
       *why = store.message();
+      if (is_lent) return give_up();
       if (is_first) close_file(file);
       return nullptr;
     }
-    if (file.fd >= 0) file.old.emplace_back(file.fd, file.store);
+    if (file.fd >= 0 && !is_lent) file.old.emplace_back(file.fd, file.store);
     if (may_write && file.read_fd < 0)
       file.read_fd = ::open(by_descriptor.c_str(), O_RDONLY | O_CLOEXEC, 0);
     file.fd = fd;
     file.is_open_for_writing = may_write;
     file.store = std::static_pointer_cast<store::FileStore>(std::move(store).value());
   }
-  *why = keep_coherent(file, made.address, is_writable_shared(made), is_first,
-                       [this](std::byte* a) { return mapping_covering(a) != nullptr; });
-  if (why->empty()) return &file;
+  if (is_lent || ask()) return &file;
   if (is_first) close_file(file);
   return nullptr;
 }

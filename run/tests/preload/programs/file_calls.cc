@@ -3,7 +3,6 @@
 #include <aio.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
-#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -189,37 +188,6 @@ void copies_see_and_show() {
   std::printf("copies see and show\n");
 }
 
-uint64_t generation = 0;
-
-// Reads page after page, to the end.
-void* read_pages(void*) {
-  uint64_t page[kPageBytes / 8];
-  for (ssize_t n; (n = ::read(file, page, sizeof page)) != 0;) {
-    require(n == sizeof page, "read");
-    if (page[1] != generation) fail("read: page %lu is older than the mapping", page[2]);
-  }
-  return nullptr;
-}
-
-// They share the position of the descriptor: each reads what another has not.
-void threads_read_by_one_descriptor() {
-  constexpr int kThreads = 3, kRounds = 30;
-  for (int round = 0; round < kRounds; ++round) {
-    ++generation;
-    for (uint64_t at = 0; at < bytes / 8; at += kPageBytes / 8) {
-      words[at + 1] = generation;
-      words[at + 2] = at;
-    }
-    require(::lseek(file, 0, SEEK_SET) == 0, "lseek");
-    pthread_t threads[kThreads];
-    for (pthread_t& thread : threads)
-      require(::pthread_create(&thread, nullptr, read_pages, nullptr) == 0, "pthread_create");
-    for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
-    require(::lseek(file, 0, SEEK_CUR) == static_cast<off_t>(bytes), "the position");
-  }
-  std::printf("threads read by one descriptor\n");
-}
-
 // Where no offset is given, from the position, which moves.
 void transfers_move_the_position() {
   uint64_t got[kPageBytes / 8];
@@ -281,7 +249,6 @@ int main(int count, char** arguments) {
   copies_see_and_show();
   refused_moves_cost_nothing();
   transfers_move_the_position();
-  threads_read_by_one_descriptor();
   what_only_the_kernel_does();
   return 0;
 }
