@@ -89,7 +89,7 @@ void Door::closed_descriptor(TakenFile& file) {
   const os::Locked locked(lock_);
   if (file.idle_since_ns != 0 && file.is_writable && !DescriptorTable::has(&file)) end_idle(file);
   if (!file.mappings.empty()) return drop_face(file);
-  if ((file.fd >= 0 || !file.old.empty()) && !DescriptorTable::has(&file)) close_descriptors(file);
+  if (file.fd >= 0 && !DescriptorTable::has(&file)) close_descriptors(file);
 }
 
 int Door::before_read(TakenFile& file, uint64_t offset, uint64_t size_bytes) {
@@ -139,8 +139,7 @@ void Door::around_write(TakenFile& file, base::FunctionRef<uint64_t()> offset_no
     // To be read from the kernel's page cache: a direct read would wait for the device to have it.
     if (file.store == nullptr || file.mappings.empty()) return;
     file.store->note_cached(offset, size_bytes);
-    for (const auto& [fd, store] : file.old)
-      if (store != nullptr) store->note_cached(offset, size_bytes);
+    for (const auto& [fd, store] : file.old) store->note_cached(offset, size_bytes);
   };
   if (PageCache* const shared = file.cache(); shared != nullptr && shared->shared != nullptr)
     hand_back_locked(file, "it is written, and others share its pages");
@@ -176,8 +175,7 @@ void Door::note_growth_locked(TakenFile& file) {
   const PageCache* cache = file.cache();
   if (cache == nullptr || file.store->look_at_size(true) != 0) return;
   // If the file was opened again for writing, pages may still be read by an older store.
-  for (const auto& [fd, store] : file.old)
-    if (store != nullptr) static_cast<void>(store->look_at_size(true));
+  for (const auto& [fd, store] : file.old) static_cast<void>(store->look_at_size(true));
   const uint64_t bytes = file.store->size_bytes();
   file.file_bytes = std::max(file.file_bytes, bytes);
   if (bytes <= cache->store_bytes.load()) return;

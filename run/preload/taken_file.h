@@ -65,7 +65,8 @@ struct TakenFile {
   std::atomic<bool> is_writable{false};
   // No process can write it before we get notice and have given it up: a lease, or a read-only
   // mount.
-  bool is_unchanging = false, is_leased = false;
+  bool is_unchanging = false;
+  bool is_leased = false;            // unchanging by a lease
   bool is_open_for_writing = false;  // `fd` and `store` are
   bool is_named = false;             // by --map
   std::atomic<bool> is_watched{false};
@@ -80,7 +81,7 @@ struct TakenFile {
   // written cannot be stored; 0: none.
   uint32_t loss_told_in = 0;
   // Kept open while the program has the file open, because closing a descriptor of a file drops the
-  // POSIX locks that the process holds on it. Without a store: it could not be opened.
+  // POSIX locks that the process holds on it.
   std::vector<std::pair<int, std::shared_ptr<store::FileStore>>> old;
 
   // The descriptor for a mapping as the kernel would make it.
