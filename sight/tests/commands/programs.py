@@ -81,8 +81,9 @@ class SightTest(unittest.TestCase):
             self.assertTrue(done.stderr.startswith(b"outcore: "), done.stderr)
         return done
 
-    def words_of_scan(self, *options, file=None, status=0, scan=None, buffer="none"):
-        return [OUTCORE, "run", "--min-size", "4k", "--budget", "4M", "--buffer", buffer, "-q",
+    def words_of_scan(self, *options, file=None, status=0, scan=None, buffer="none",
+                      command=OUTCORE):
+        return [str(command), "run", "--min-size", "4k", "--budget", "4M", "--buffer", buffer, "-q",
                 *map(str, options), "--", str(scan or self.shared / "scan"),
                 str(file or self.shared / "data"), str(status)]
 
