@@ -16,7 +16,8 @@ foreach(delivery messages in-thread)
   foreach(program sigbus_handler fds fork_threads dlopen_map second_opener
       shared_memory_children squatted changed_by_others ending kill_oneself fork_handlers
       blocking small_stack no_memory no_descriptors cancel fork_mappings fork_past_end
-      grow_reopened written_by_calls guarded_heap hooked_mappings file_times mapped_again)
+      grow_reopened written_by_calls guarded_heap hooked_mappings file_times mapped_again
+      one_position)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
   agree(raw_calls.${delivery} raw_calls "${small} --delivery ${delivery}" FOLDER)

@@ -118,11 +118,11 @@ class Browser:
         return answer["result"].get("value")
 
     def key(self, name):
+        """Presses a key; what that draws may come later."""
         for kind in ("rawKeyDown", "keyUp"):
             code = {"Tab": 9, "ArrowRight": 39, "ArrowDown": 40, "ArrowUp": 38}[name]
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name,
                       windowsVirtualKeyCode=code)
-        self.settle()
 
     def picture(self, path, height=None):
         """A picture of the whole page, or of its top."""

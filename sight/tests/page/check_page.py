@@ -239,6 +239,7 @@ class PageCheck:
             ask(f"document.querySelectorAll('.chart')[{i}].focus()")
             for name in ("ArrowRight", "ArrowRight", "ArrowDown"):
                 self.browser.key(name)
+            self.browser.settle()
             tip = ask("getComputedStyle(document.getElementById('tip')).visibility === 'visible'"
                       " ? document.getElementById('tip').textContent : ''")
             self.expect(re.search(r"\d", tip), f"chart {i} tells the keyboard nothing")
