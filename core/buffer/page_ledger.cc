@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include "core/base/assert.h"
 
@@ -24,10 +25,14 @@ Status PageLedger::open(const Board& board) {
   if (page_of_.count() == 0)
     if (Status s = page_of_.allocate(std::min<uint64_t>(most, 0xFFFFFFF0)); !s) return s;
   capacity_ = std::min(limit_pages, page_of_.count());
-  Result<std::unique_ptr<Policy>> policy = make_policy("s3-fifo", page_of_.count(), capacity_);
-  if (!policy) return policy.error();
-  policy_ = std::move(policy).value();
   OC_CHECK(capacity_ <= page_of_.count());
+  try {
+    Result<std::unique_ptr<Policy>> policy = make_policy("s3-fifo", page_of_.count(), capacity_);
+    if (!policy) return policy.error();
+    policy_ = std::move(policy).value();
+  } catch (const std::bad_alloc&) {
+    return Error{ENOMEM, "keep a buffer: no memory"};
+  }
   return {};
 }
 
@@ -39,9 +44,9 @@ void PageLedger::admit(const Board& board, const PageReport& report) {
     Known* const known = find(board, page, &first);
     if (known == nullptr || known->frame[page - first] != 0) continue;
     uint32_t frame = kNone;
-    if (!free_.empty()) {
-      frame = free_.back();
-      free_.pop_back();
+    if (free_ != kNone) {
+      frame = free_;
+      free_ = static_cast<uint32_t>(page_of_[frame]);
     } else if (frames_used_ < page_of_.count()) {
       frame = frames_used_++;
     } else {
@@ -66,7 +71,7 @@ PageLedger::Known* PageLedger::find_known(uint64_t page, uint64_t* first) {
   return page - after->first < after->second.pages ? &after->second : nullptr;
 }
 
-PageLedger::Known* PageLedger::find(const Board& board, uint64_t page, uint64_t* first) {
+PageLedger::Known* PageLedger::find(const Board& board, uint64_t page, uint64_t* first) try {
   if (Known* const known = find_known(page, first); known != nullptr) return known;
   for (uint32_t i = 0; i < kFilesMax; ++i) {
     const FileRecord& file = board.files[i];
@@ -83,6 +88,8 @@ PageLedger::Known* PageLedger::find(const Board& board, uint64_t page, uint64_t*
     return find_known(page, first);
   }
   return nullptr;
+} catch (const std::bad_alloc&) {  // as of a file that nobody knows
+  return nullptr;
 }
 
 void PageLedger::forget_file(uint32_t index) {
@@ -95,7 +102,7 @@ void PageLedger::forget_file(uint32_t index) {
     if (page < first || page - first >= known.pages || known.frame[page - first] != frame + 1)
       continue;
     policy_->removed(FrameId{frame});
-    free_.push_back(frame);
+    add_free(frame);
   }
   known_.erase(found);
 }
@@ -123,7 +130,13 @@ void PageLedger::freed(FrameId victim) {
   OC_CHECK(known->frame[page - first] == static_cast<uint32_t>(victim) + 1);
   known->frame[page - first] = 0;
   policy_->freed(victim);
-  free_.push_back(static_cast<uint32_t>(victim));
+  add_free(static_cast<uint32_t>(victim));
+}
+
+void PageLedger::add_free(uint32_t frame) {
+  OC_CHECK(frame < frames_used_);
+  page_of_[frame] = free_;
+  free_ = frame;
 }
 
 void PageLedger::sort_by_page(std::span<FrameId> frames) const {

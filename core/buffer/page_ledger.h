@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "core/buffer/board.h"
 #include "core/os/address_space.h"
@@ -48,12 +47,13 @@ class PageLedger {
   };
   Known* find(const Board& board, uint64_t page, uint64_t* first);
   Known* find_known(uint64_t page, uint64_t* first);
+  void add_free(uint32_t frame);
 
   std::unique_ptr<Policy> policy_;
   std::map<uint64_t, Known> known_;  // by the first page
-  os::Table<uint64_t> page_of_;      // of a frame
-  std::vector<uint32_t> free_;
-  uint32_t frames_used_ = 0;  // frames from this on were never used
+  os::Table<uint64_t> page_of_;      // of a frame; of a free one, the next free one
+  uint32_t free_ = kNone;            // the first free one of those that were used
+  uint32_t frames_used_ = 0;         // frames from this on were never used
   uint64_t capacity_ = 0;
 };
 

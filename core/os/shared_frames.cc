@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <new>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -45,7 +46,10 @@ int carry_out(int pagemap, PagemapScan* scan) {
 Result<std::unique_ptr<Frames>> SharedFrames::make(const FaultSource& source, uint64_t size_bytes) {
   Result<int> memfd = make_memory_file(size_bytes);
   if (!memfd) return memfd.error();
-  return std::unique_ptr<Frames>(new SharedFrames(source, memfd.value()));
+  std::unique_ptr<Frames> frames(new (std::nothrow) SharedFrames(source, memfd.value()));
+  if (frames != nullptr) return frames;
+  ParentsDescriptors::close(memfd.value());
+  return Error{ENOMEM, "make frames: no memory"};
 }
 
 SharedFrames::~SharedFrames() { ParentsDescriptors::close(memfd_); }

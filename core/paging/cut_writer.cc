@@ -5,6 +5,7 @@
 #include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/base/units.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -210,7 +211,7 @@ void CutWriter::write_out() {
     while (end < request_count_ && request_index_[end] == request_index_[begin]) ++end;
     const uint32_t at_once = cache.write_gate.enter(end - begin);
     const std::span<StoreRequest> batch{request_ + begin, at_once};
-    cache.store.load()->transfer(batch);
+    store::transfer(*cache.store.load(), batch);
     cache.write_gate.leave(at_once);
     for (const StoreRequest& request : batch) {
       cache.counters.add(Counter::write_requests, 1);

@@ -8,6 +8,7 @@
 #include "core/os/wait.h"
 #include "core/paging/eviction.h"
 #include "core/paging/failed_pages.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -36,7 +37,7 @@ int discard_stored(PageCache& cache, uint64_t first, uint64_t end) {
   const uint64_t store_bytes = cache.store_bytes.load();
   const uint64_t from = first * cache.page_bytes, to = end * cache.page_bytes;
   const uint64_t bytes = std::min(to, store_bytes) - std::min(from, store_bytes);
-  const int result = cache.store.load()->discard(from, bytes);
+  const int result = store::discard(*cache.store.load(), from, bytes);
   OC_ASSERT(result <= 0);
   cache.note_change(from, bytes);
   return result;

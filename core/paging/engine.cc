@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -51,12 +52,16 @@ Result<std::unique_ptr<Engine>> Engine::start(const PagerOptions& options) {
   } catch (const std::system_error& e) {
     return base::system_error(e.code().value(), "start a thread of the runtime",
                               "ask for fewer keepers or prefetch_threads, or raise ulimit -u");
+  } catch (const std::bad_alloc&) {
+    return Error{ENOMEM, "start the threads of the runtime: no memory"};
   }
   return engine;
 }
 
 void Engine::start_threads() {
   const os::SignalBlock block;  // inherited: no signal of the program runs on our threads
+  // A thread that runs and has no place in the list would end the program.
+  threads_.reserve(pager_.shards.size() + pager_.options.prefetch_threads);
   for (const auto& shard : pager_.shards)
     threads_.push_back(os::unseen_thread([this, s = shard.get()] { keeper_.run(*s); }));
   for (unsigned i = 0; i < pager_.options.prefetch_threads; ++i)

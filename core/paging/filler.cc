@@ -6,6 +6,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -70,7 +71,7 @@ int Filler::read_store(PageCache& cache, uint64_t offset, std::span<std::byte> i
   OC_ASSERT(!into.empty());
   OC_ASSERT(offset + into.size() <= cache.store_bytes.load());
   cache.read_gate.enter();
-  const int result = cache.store.load()->read(offset, into);
+  const int result = store::read(*cache.store.load(), offset, into);
   OC_ASSERT(result <= 0);
   cache.read_gate.leave();
   cache.counters.add(Counter::read_requests, 1);
@@ -125,7 +126,7 @@ int Filler::read_page(PageCache& cache, View& view, uint64_t page, uint32_t fram
                                                    page_bytes > pager_.bounce.shape().chunk_bytes);
   const bool is_written = is_write && page_bytes == base::kSystemPage;
   int result = 0;
-  if (stored == 0 || cache.store.load()->is_hole(start, stored)) {
+  if (stored == 0 || store::is_hole(*cache.store.load(), start, stored)) {
     cache.counters.add(Counter::zero_fills, 1);
     return fill_zeros(cache, view, page, frame, is_written);
   }
@@ -182,7 +183,7 @@ void Filler::save_written(PageCache& cache, const Piece& piece) {
       continue;
     if (result == 0) {
       cache.write_gate.enter();
-      result = cache.store.load()->write(offset, {&spare_[0], bytes});
+      result = store::write(*cache.store.load(), offset, {&spare_[0], bytes});
       cache.write_gate.leave();
       cache.note_change(offset, bytes);
     }

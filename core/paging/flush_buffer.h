@@ -14,6 +14,7 @@
 #include "core/budget/bounce_pool.h"
 #include "core/paging/page_cache.h"
 #include "core/paging/write_stall.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -134,7 +135,7 @@ class FlushBuffer {
         continue;
       }
       cache_.write_gate.enter();
-      page.result = cache_.store.load()->write(offset, {page.bytes, page.size_bytes});
+      page.result = store::write(*cache_.store.load(), offset, {page.bytes, page.size_bytes});
       cache_.write_gate.leave();
       account(page);
     }
@@ -145,7 +146,7 @@ class FlushBuffer {
     for (uint32_t begin = 0; begin < request_count_;) {
       const uint32_t at_once = cache_.write_gate.enter(request_count_ - begin);
       const std::span<StoreRequest> batch{request_ + begin, at_once};
-      cache_.store.load()->transfer(batch);
+      store::transfer(*cache_.store.load(), batch);
       cache_.write_gate.leave(at_once);
       for (const StoreRequest& request : batch) account(request);
       begin += at_once;

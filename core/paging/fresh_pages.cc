@@ -6,6 +6,7 @@
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/paging/page_batch.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -53,7 +54,7 @@ uint64_t FreshPages::prepare_run(PageCache& cache, View& view, uint64_t first, u
   const uint64_t start = first * cache.page_bytes, bytes = n * cache.page_bytes;
   // Asked now that the pages are ours: before, somebody could still have written them back.
   const uint64_t stored = cache.stored_bytes(start, bytes);
-  const bool is_fresh = stored == 0 || cache.store.load()->is_hole(start, stored);
+  const bool is_fresh = stored == 0 || store::is_hole(*cache.store.load(), start, stored);
   const os::Piece piece = view.pieces_of(first, first + n);
   OC_CHECK(stored <= bytes);
   OC_CHECK(piece.size_bytes == bytes);

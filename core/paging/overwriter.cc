@@ -6,6 +6,7 @@
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/wait.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -119,7 +120,7 @@ int Overwriter::read_again(PageCache& cache, uint64_t page, uint64_t from, uint6
     OC_CHECK(buffer.size() >= bytes);
     const uint64_t stored = cache.stored_bytes(at, bytes);
     cache.read_gate.enter();
-    result = stored == 0 ? 0 : cache.store.load()->read(at, buffer.first(stored));
+    result = stored == 0 ? 0 : store::read(*cache.store.load(), at, buffer.first(stored));
     cache.read_gate.leave();
     std::memset(buffer.data() + stored, 0, bytes - stored);
     if (result == 0 && cache.frames->can_share())

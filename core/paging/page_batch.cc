@@ -6,6 +6,7 @@
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/prefetch/stream_table.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -90,7 +91,7 @@ void PageBatch::read_all() {
     OC_CHECK(bytes <= run.buffer.size());
     const uint64_t stored = cache_.stored_bytes(start, bytes);
     OC_CHECK(stored <= bytes);
-    const bool is_hole = stored == 0 || cache_.store.load()->is_hole(start, stored);
+    const bool is_hole = stored == 0 || store::is_hole(*cache_.store.load(), start, stored);
     std::memset(run.buffer.data() + (is_hole ? 0 : stored), 0, bytes - (is_hole ? 0 : stored));
     if (is_hole) continue;
     of_run[requests] = i;
@@ -101,9 +102,9 @@ void PageBatch::read_all() {
     const std::span<StoreRequest> batch{request + begin, at_once};
     if (caller_ == Caller::kFault) {  // transfer() may allocate
       for (StoreRequest& r : batch)
-        r.result = cache_.store.load()->read(r.offset, {r.bytes, r.size_bytes});
+        r.result = store::read(*cache_.store.load(), r.offset, {r.bytes, r.size_bytes});
     } else {
-      cache_.store.load()->transfer(batch);
+      store::transfer(*cache_.store.load(), batch);
     }
     cache_.read_gate.leave(at_once);
     begin += at_once;

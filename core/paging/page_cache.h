@@ -27,6 +27,7 @@
 #include "core/published/sheet.h"
 #include "core/region/page_word.h"
 #include "core/region/view.h"
+#include "core/store/store_calls.h"
 #include "outcore/options.h"
 #include "outcore/policy.h"
 #include "outcore/store.h"
@@ -164,7 +165,7 @@ struct PageCache {
   // Whether the store has nothing there, so that the bytes are zeros. False for a file that other
   // processes write, too, as its store does not know.
   bool is_hole(uint64_t start, uint64_t size_bytes) const {
-    return writes == nullptr && store.load()->is_hole(start, size_bytes);
+    return writes == nullptr && store::is_hole(*store.load(), start, size_bytes);
   }
   // How many of the bytes from `start` on the store has; those past its end are zeros.
   uint64_t stored_bytes(uint64_t start, uint64_t size_bytes) const {

@@ -10,6 +10,7 @@
 #include "core/buffer/fills.h"
 #include "core/os/buffer_frames.h"
 #include "core/os/wait.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -153,7 +154,7 @@ int SharedFiller::transfer(PageCache& cache, const View& view, Run* to_bring_in)
   int result = 0;
   if (!is_hole) {
     cache.read_gate.enter();
-    result = cache.store.load()->read(start, buffer.first(stored));
+    result = store::read(*cache.store.load(), start, buffer.first(stored));
     cache.read_gate.leave();
     OC_ASSERT(result <= 0);
     if (result == -EAGAIN) result = -EIO;  // it means something else here

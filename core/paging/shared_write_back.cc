@@ -10,6 +10,7 @@
 #include "core/base/assert.h"
 #include "core/os/file_calls.h"
 #include "core/os/wait_limit.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -71,7 +72,7 @@ int SharedWriteBack::write(PageCache& cache, uint64_t first, uint64_t end) {
       result = os::read_all(member.frames_fd(), base + (begin - first) * kPage, part);
       if (result == 0) {
         cache.write_gate.enter();
-        result = cache.store.load()->write(begin * kPage, part);
+        result = store::write(*cache.store.load(), begin * kPage, part);
         cache.write_gate.leave();
         cache.counters.add(Counter::write_requests, 1);
       }

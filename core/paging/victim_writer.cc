@@ -5,6 +5,7 @@
 #include "core/base/assert.h"
 #include "core/base/units.h"
 #include "core/os/wait.h"
+#include "core/store/store_calls.h"
 
 namespace outcore::paging {
 
@@ -100,7 +101,7 @@ void VictimWriter::store_by_pages(const StoreRequest& request, uint32_t first_vi
     page.result = cache.frames->copy_out({nullptr, offset, base::kSystemPage, true, 0}, page.bytes);
     if (page.result == 0) {
       cache.write_gate.enter();
-      page.result = cache.store.load()->write(offset, {page.bytes, bytes});
+      page.result = store::write(*cache.store.load(), offset, {page.bytes, bytes});
       cache.write_gate.leave();
       cache.counters.add(Counter::write_requests, 1);
       cache.counters.add(Counter::written_bytes, bytes);
@@ -153,13 +154,13 @@ void VictimWriter::write_until(uint32_t finish_end) {
     if (caller_ == Caller::kFault) {
       uint64_t pages = 0;
       for (StoreRequest& r : batch) {
-        r.result = cache.store.load()->write(r.offset, {r.bytes, r.size_bytes});
+        r.result = store::write(*cache.store.load(), r.offset, {r.bytes, r.size_bytes});
         if (r.result == 0) pages += std::max<uint64_t>(r.size_bytes / cache.page_bytes, 1);
       }
       const uint64_t now_ns = os::now_ns();
       if (pages != 0) pager_.write_cost.note(pages, now_ns - start_ns, now_ns);
     } else {
-      cache.store.load()->transfer(batch);
+      store::transfer(*cache.store.load(), batch);
     }
     cache.write_gate.leave(at_once);
     for (uint32_t i = begin; i < end; ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <new>
 
 #include "core/base/assert.h"
 #include "core/os/descriptor_place.h"
@@ -65,8 +66,8 @@ struct RingOfThread {
     if (ring != nullptr && (ring->is_broken_ || ring->owner_process_ != process)) ring.reset();
     if (ring != nullptr) return ring.get();
     if (is_refused_for_good.load(std::memory_order_relaxed)) return nullptr;
-    std::unique_ptr<IoRing> fresh(new IoRing);
-    if (!fresh->open()) return nullptr;
+    std::unique_ptr<IoRing> fresh(new (std::nothrow) IoRing);
+    if (fresh == nullptr || !fresh->open()) return nullptr;
     fresh->owner_process_ = process;
     ring = std::move(fresh);
     return ring.get();
@@ -102,10 +103,16 @@ void IoRing::refresh_buffers() {
   BufferSet& set = BufferSet::of_process();
   if (set.generation() == generation_) return;
   if (!registered_.empty()) ::io_uring_unregister_buffers(&ring_);
-  generation_ = set.copy(registered_, kBuffersMax);
-  if (registered_.empty()) return;
+  registered_.clear();
   std::vector<iovec> vectors;
-  vectors.reserve(registered_.size());
+  try {
+    const uint64_t generation = set.copy(registered_, kBuffersMax);
+    vectors.reserve(registered_.size());
+    generation_ = generation;
+  } catch (const std::bad_alloc&) {  // without them, until the next transfer
+    registered_.clear();
+  }
+  if (registered_.empty()) return;
   for (const Buffer b : registered_) vectors.push_back({b.data(), b.size()});
   // If registration is refused (RLIMIT_MEMLOCK, or memory that cannot be pinned), continue without
   // it until the set changes.

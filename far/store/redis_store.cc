@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "core/base/units.h"
 #include "core/os/wait.h"
@@ -239,9 +240,14 @@ void RedisStore::keep_lease() {
     os::wait(&is_closing_, 0, kRenewalNs);
     if (is_closing_.load(std::memory_order_acquire) != 0) return;
     if (shared_lease_ != nullptr && !has_lease()) return;
-    const Status renewed = shared_lease_ == nullptr ? impatient.renew(options_.name, record_.token)
-                                                    : shared_lease_->renew(timeout_ns);
-    if (renewed.code() != ESTALE) continue;
+    try {
+      const Status renewed = shared_lease_ == nullptr
+                                 ? impatient.renew(options_.name, record_.token)
+                                 : shared_lease_->renew(timeout_ns);
+      if (renewed.code() != ESTALE) continue;
+    } catch (const std::bad_alloc&) {  // the next time, as if the server had not answered
+      continue;
+    }
     lease_error_.store(ESTALE);
     return;
   }

@@ -7,6 +7,7 @@
 
 #include "cli/assert.h"
 #include "cli/elf_reader.h"
+#include "run/preload/go_note.h"
 
 namespace outcore::cli {
 namespace {
@@ -33,22 +34,6 @@ std::string machine_of(const Elf64_Ehdr& header) {
   return bits + "machine number " + std::to_string(number);
 }
 
-// Go marks its programs by a note, also where there are no sections.
-bool has_go_note(const std::vector<char>& notes) {
-  for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
-    Elf64_Nhdr note;
-    std::memcpy(&note, notes.data() + at, sizeof note);
-    at += sizeof note;
-    if (note.n_namesz == 4 && at + 4 <= notes.size() && std::memcmp(&notes[at], "Go\0", 4) == 0)
-      return true;
-    const uint64_t rest =
-        (uint64_t{note.n_namesz} + 3) / 4 * 4 + (uint64_t{note.n_descsz} + 3) / 4 * 4;
-    if (rest > notes.size()) break;
-    at += rest;
-  }
-  return false;
-}
-
 void read_segments(const ElfReader& file, ElfFile* elf) {
   for (const auto& segment : file.segments()) {
     if (segment.p_type == PT_INTERP) {
@@ -58,7 +43,8 @@ void read_segments(const ElfReader& file, ElfFile* elf) {
       elf->interpreter = text.data();
     } else if (segment.p_type == PT_NOTE) {
       const uint64_t size = std::min<uint64_t>(segment.p_filesz, kNotesBytesMax);
-      if (has_go_note(file.read<char>(segment.p_offset, size))) elf->is_go = true;
+      // Also where there are no sections.
+      if (preload::has_go_note(file.read<char>(segment.p_offset, size))) elf->is_go = true;
     }
   }
 }

@@ -74,6 +74,7 @@ std::string why_never(const NewMapping& made, const struct stat& about, const st
                       bool is_taken) {
   const Settings& s = settings();
   if ((made.protection & PROT_EXEC) != 0) return "executable";
+  if (s.is_go) return "mapped by a Go program, whose calls nobody sees";
   if (LastStore::has_begun() && is_writable_shared(made)) return "the process ends";
   if (made.protection == PROT_NONE) return "mapped without access";
   if ((made.flags & (MAP_HUGETLB | MAP_GROWSDOWN | MAP_STACK | MAP_SYNC)) != 0)

@@ -1,12 +1,15 @@
 #include "run/preload/settings.h"
 
+#include <elf.h>
 #include <fnmatch.h>
+#include <sys/auxv.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 #include "core/base/units.h"
+#include "run/preload/go_note.h"
 
 namespace outcore::preload {
 namespace {
@@ -40,16 +43,33 @@ uint64_t number_of(const char* text) {
   return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
 }
 
+// Whether the program that runs is one of Go, with whose code C was linked: others load no library.
+bool is_go_program() {
+  const auto* const segments = reinterpret_cast<const Elf64_Phdr*>(::getauxval(AT_PHDR));
+  const uint64_t count = ::getauxval(AT_PHNUM);
+  const char* base = nullptr;  // of the program's addresses; a fixed one has no PT_PHDR to tell
+  for (uint64_t i = 0; segments != nullptr && i < count; ++i)
+    if (segments[i].p_type == PT_PHDR)
+      base = reinterpret_cast<const char*>(segments) - segments[i].p_vaddr;
+  for (uint64_t i = 0; segments != nullptr && i < count; ++i)
+    if (segments[i].p_type == PT_NOTE &&
+        has_go_note({base + segments[i].p_vaddr, segments[i].p_memsz}))
+      return true;
+  return false;
+}
+
 Settings read_settings() {
   Settings s;
   s.map = lines_of(std::getenv("OUTCORE_RUN_MAP"));
   s.not_map = lines_of(std::getenv("OUTCORE_RUN_NOT_MAP"));
   read_bytes("OUTCORE_RUN_MIN_SIZE", &s.min_bytes, &s.complaint);
   read_bytes("OUTCORE_RUN_ALLOC", &s.alloc_bytes, &s.complaint);
+  s.is_go = is_go_program();
+  if (s.is_go) s.alloc_bytes = 0;
   if (const char* store = std::getenv("OUTCORE_STORE"); store != nullptr && *store != 0)
     s.store = store;
   s.allows_aio = is_set("OUTCORE_RUN_ALLOW_AIO");
-  s.shares_writes = is_set("OUTCORE_RUN_SHARE_WRITES");
+  s.shares_writes = is_set("OUTCORE_RUN_SHARE_WRITES") && !s.is_go;
   s.is_explaining = is_set("OUTCORE_RUN_EXPLAIN");
   s.is_quiet = is_set("OUTCORE_RUN_QUIET");
   if (const char* json = std::getenv("OUTCORE_RUN_JSON")) s.json = json;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ class FaultyStore : public Store {
   std::atomic<int> read_error{0};
   std::atomic<int> write_error{0};
   std::atomic<int> discard_error{0};
+  // Such errors are thrown, as std::bad_alloc.
+  std::atomic<bool> throws{false};
   // Only transfers that touch the byte at this offset fail; ~0: all.
   std::atomic<uint64_t> error_offset{~uint64_t{0}};
   // While set, writes wait.
@@ -58,7 +61,8 @@ class FaultyStore : public Store {
     read_sum += into.size();
     if (offset < watched_offset + watched_size && watched_offset < offset + into.size())
       ++watched_reads;
-    if (const int error = read_error; error != 0 && is_meant(offset, into.size())) return -error;
+    if (const int error = read_error; error != 0 && is_meant(offset, into.size()))
+      return fail(error);
     // As a client library does: it allocates, and takes a lock of the program.
     if (!traits_.is_fault_safe) {
       const std::lock_guard<std::mutex> guard(lock_);
@@ -75,7 +79,8 @@ class FaultyStore : public Store {
     const Inside inside(writers, writers_max);
     ++writes;
     holds_writes.wait(true);
-    if (const int error = write_error; error != 0 && is_meant(offset, from.size())) return -error;
+    if (const int error = write_error; error != 0 && is_meant(offset, from.size()))
+      return fail(error);
     written_sum += from.size();
     std::memcpy(bytes_.data() + offset, from.data(), from.size());
     return 0;
@@ -84,7 +89,8 @@ class FaultyStore : public Store {
   int discard(uint64_t offset, uint64_t size_bytes) override {
     ++discards;
     if (while_discarding) while_discarding(offset, size_bytes);
-    if (const int error = discard_error; error != 0 && is_meant(offset, size_bytes)) return -error;
+    if (const int error = discard_error; error != 0 && is_meant(offset, size_bytes))
+      return fail(error);
     std::memset(bytes_.data() + offset, 0, size_bytes);
     return 0;
   }
@@ -106,6 +112,10 @@ class FaultyStore : public Store {
     ~Inside() { --count_; }
     std::atomic<int>& count_;
   };
+  int fail(int error) const {
+    if (throws) throw std::bad_alloc();
+    return -error;
+  }
   bool is_meant(uint64_t offset, uint64_t size_bytes) const {
     const uint64_t at = error_offset;
     return at == ~uint64_t{0} || (at >= offset && at < offset + size_bytes);

@@ -80,6 +80,31 @@ TEST_P(FailingStore, ThatAllocatesAndCannotBeWrittenDoesNotHang) {
   EXPECT_EQ(write_of(region.data() + at, std::byte{1}).signal, 0);
 }
 
+TEST_P(FailingStore, ThatFindsNoMemoryHasFailedAndNothingElse) {
+  const auto store = unsafe_store(data_bytes());
+  MapOptions options = map_options(Access::kReadWrite);
+  options.advice = Advice::kRandom;
+  Region region = runtime_->map(store, options).value();
+  store->throws = true;
+  store->read_error = ENOMEM;
+  EXPECT_EQ(read_of(region.data() + page_bytes()).signal, SIGBUS);
+  store->read_error = 0;
+  ASSERT_TRUE(region.retry_failed().ok());
+  EXPECT_EQ(read_of(region.data() + page_bytes()).signal, 0);
+  store->write_error = ENOMEM;
+  region.data()[page_bytes()] = std::byte{7};
+  EXPECT_EQ(region.flush().code(), ENOMEM);
+  uint64_t at = 0;  // those that take pages out find none, either
+  while (at < data_bytes() && write_of(region.data() + at, std::byte{1}).signal == 0) at += 4096;
+  EXPECT_LT(at, data_bytes());
+  EXPECT_EQ(region.unmap().code(), ENOMEM);
+  store->write_error = 0;
+  static_cast<void>(region.flush());
+  EXPECT_TRUE(region.flush().ok());
+  EXPECT_TRUE(region.unmap().ok());
+  EXPECT_EQ(store->bytes()[0], std::byte{1});
+}
+
 TEST_P(OwnStore, ThatAllocatesServesTouchesThatMayNotWaitForMemory) {
   RuntimeOptions impatient = options();
   impatient.wait_ms_max = 0;
