@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
@@ -64,7 +65,10 @@ bool Prefetcher::run_one() {
         fill_demanded(cache, request);
       break;
     case PrefetchTask::kShareFrames:
-      view.cache->share_frames();
+      try {
+        view.cache->share_frames();
+      } catch (const std::bad_alloc&) {  // the frames that it has do as well
+      }
       break;
   }
   AddressMap::release(&view);

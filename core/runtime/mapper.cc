@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -243,11 +242,7 @@ Result<std::unique_ptr<PageCache>> Mapper::make_cache(std::shared_ptr<Store> sto
       if (os::is_segv_handler_replaced()) return;
       // A thread that maps or unmaps may be waiting for the caller's view: then not now.
       const std::unique_lock<std::mutex> guard(runtime_.mapping, std::try_to_lock);
-      if (!guard.owns_lock() || s->frames->can_share()) return;
-      try {
-        static_cast<void>(share_frames(*s));
-      } catch (const std::bad_alloc&) {  // the frames that it has do as well
-      }
+      if (guard.owns_lock() && !s->frames->can_share()) static_cast<void>(share_frames(*s));
     };
   return cache;
 }

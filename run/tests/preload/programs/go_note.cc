@@ -1,5 +1,5 @@
-// go_note FOLDER : a program that bears the mark of Go, and ends as Go does, by an instruction of its
-// own. What it wrote to its mapping must be in the file, as nothing of it is taken.
+// go_note FOLDER : a program that bears the mark of Go, and ends as Go does, by an instruction of
+// its own. What it wrote to its mapping must be in the file, as nothing of it is taken.
 #include <sys/syscall.h>
 
 #include "program.h"
