@@ -47,8 +47,8 @@ OUTSIDE_MAY_INCLUDE = {
     # The command and the library agree on the window, on what earlier runs left, and on what a
     # record is; headers alone.
     "run/commands": {"run/preload/window_place.h", "run/preload/call_shapes.h",
-                     "run/preload/go_note.h",
-                     "core/base/earlier_output.h", "core/base/record_file.h"},
+                     "run/preload/go_note.h", "core/base/earlier_output.h",
+                     "core/base/record_file.h"},
     # One rule for what is to be tried next, in the table of a run and its report; a header alone.
     # Which variables of a program are options: no others go to a page.
     # What a record says of the machine, also one that is written for a program that could not.

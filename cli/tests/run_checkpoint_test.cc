@@ -38,9 +38,10 @@ truncate -s 64k a b
 program=$!
 before=  # checkpoints that may lack the second file
 for tries in $(seq 6000); do
+  has_both=$([[ -e both ]] && echo yes)  # looked at first
   made=$()" + command_path() + R"( checkpoint ls --json versioned:pool 2>/dev/null |
     grep -o '"name"' | wc -l)
-  if [[ -e both ]]; then before=${before:-$made}; fi
+  if [[ -n $has_both ]]; then before=${before:-$made}; fi
   if [[ -n $before ]] && ((made >= before + 3)) || ! kill -0 $program; then break; fi
 done
 kill -9 $program; wait $program 2>/dev/null

@@ -153,8 +153,8 @@ SignalBlock::~SignalBlock() {
   sigset_t before;
   sigemptyset(&before);
   __builtin_memcpy(&before, &saved.signals, sizeof saved.signals);
+  CancelBlock::restore(saved.cancel_state);  // before a handler that may never return runs
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  CancelBlock::restore(saved.cancel_state);
 }
 
 SignalScope::SignalScope() { ++scopes; }

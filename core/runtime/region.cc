@@ -244,7 +244,7 @@ Status Region::sync() {
   const os::CancelBlock uncancelled;
   if (Status s = flush(); !s) return s;
   if (impl_->access != Access::kReadWrite) return {};
-  const int result = impl_->cache->store.load()->sync();
+  const int result = store::sync(*impl_->cache->store.load());
   return result == 0 ? Status() : base::system_error(result, "sync " + impl_->uri);
 }
 

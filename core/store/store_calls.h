@@ -3,10 +3,11 @@
 // program's that throws something else, has failed (-ENOMEM, -EIO), and nothing more. Any thread.
 #pragma once
 
+#include <cxxabi.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <new>
 #include <span>
 
@@ -21,7 +22,9 @@ int answer_of(const Call& call) {
     return call();
   } catch (const std::bad_alloc&) {
     return -ENOMEM;
-  } catch (const std::exception&) {
+  } catch (const abi::__forced_unwind&) {  // a thread that is cancelled; ours never are
+    throw;
+  } catch (...) {
     return -EIO;
   }
 }
@@ -33,6 +36,10 @@ inline int read(Store& store, uint64_t offset, std::span<std::byte> into) {
 
 inline int write(Store& store, uint64_t offset, std::span<const std::byte> from) {
   return answer_of([&] { return store.write(offset, from); });
+}
+
+inline int sync(Store& store) {
+  return answer_of([&] { return store.sync(); });
 }
 
 inline int discard(Store& store, uint64_t offset, uint64_t size_bytes) {

@@ -4,8 +4,11 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
+#include "run/preload/held_position.h"
 #include "run/preload/own_descriptors.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
@@ -54,6 +57,8 @@ ssize_t between(int from, Offset& from_at, int to, const Offset& to_at, size_t n
     const auto is_stored = [&] { return door.before_read(*source, at, n) == 0; };
     if (!or_no_memory(is_stored, false)) return fail(EIO);
   }
+  std::optional<HeldPosition> held;
+  if (target != nullptr && !to_at.is_given()) held.emplace(*target);
   const auto place = [&] { return position_of(to, to_at.given(), true); };
   const ssize_t moved = target == nullptr ? call() : change_file(*target, place, n, call);
   if (moved > 0) from_at.move(from);

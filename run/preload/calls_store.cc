@@ -11,11 +11,13 @@
 
 #include <algorithm>
 #include <cstdarg>
+#include <optional>
 
 #include "core/base/units.h"
 #include "core/os/signal_delivery.h"
 #include "run/preload/calls.h"
 #include "run/preload/descriptor_table.h"
+#include "run/preload/held_position.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/ranges.h"
 #include "run/preload/window.h"
@@ -66,6 +68,10 @@ OUTCORE_EXPORT int sync_file_range(int fd, off64_t at, off64_t size, unsigned fl
 OUTCORE_EXPORT off_t lseek(int fd, off_t at, int whence) noexcept {
   // Only the filesystem knows where the file has bytes, so all bytes are stored first.
   if ((whence == SEEK_DATA || whence == SEEK_HOLE) && !is_stored(fd)) return fail(EIO);
+  std::optional<HeldPosition> held;
+  if (Door::is_any_taken() && !is_inside())
+    if (TakenFile* file = DescriptorTable::file_of(fd); file != nullptr && file->is_writable)
+      held.emplace(*file);
   return real().lseek(fd, at, whence);
 }
 OUTCORE_ALIAS(off_t, lseek64, (int, off_t, int) noexcept, lseek);

@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <climits>
 #include <optional>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/function_ref.h"
-#include "core/os/cancel_block.h"
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
-#include "run/preload/claimed_bytes.h"
 #include "run/preload/descriptor_table.h"
-#include "run/preload/inside.h"
+#include "run/preload/held_position.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -52,7 +51,7 @@ bool must_bounce(const Transfer& t, const TakenFile* file) {
 // real call would end. So does the first piece of a read from anything but a file, because no more
 // bytes may come.
 ssize_t bounce(const Transfer& t) {
-  const size_t total = std::min(total_of(t.list, t.count), ClaimedBytes::kBytesMax);
+  const size_t total = total_of(t.list, t.count);
   Bounce buffer(std::max<size_t>(total, 1));
   if (!buffer.is_there()) return fail(ENOMEM);
   const bool is_file = is_regular(t.fd);
@@ -74,22 +73,18 @@ ssize_t bounce(const Transfer& t) {
   return static_cast<ssize_t>(done);
 }
 
-// Bytes are appended at the end whatever offset is given: Linux does so with pwrite, too. `flags`
-// are those of pwritev2.
-bool appends(int fd, int flags) {
-  constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, Linux 6.9
-  return (flags & RWF_APPEND) != 0 ||
-         ((flags & kNoAppend) == 0 && (real().fcntl(fd, F_GETFL) & O_APPEND) != 0);
-}
-
 }  // namespace
 
 namespace outcore::preload {
 
+// Bytes are appended at the end whatever offset is given: Linux does so with pwrite, too.
 uint64_t position_of(int fd, off_t offset, bool is_write, int flags) {
+  constexpr int kNoAppend = 0x20;  // RWF_NOAPPEND, Linux 6.9
   struct stat about;
-  if (is_write && appends(fd, flags) && ::fstat(fd, &about) == 0)
-    return static_cast<uint64_t>(about.st_size);
+  const bool appends =
+      is_write && ((flags & RWF_APPEND) != 0 ||
+                   ((flags & kNoAppend) == 0 && (real().fcntl(fd, F_GETFL) & O_APPEND) != 0));
+  if (appends && ::fstat(fd, &about) == 0) return static_cast<uint64_t>(about.st_size);
   if (offset != kHere) return static_cast<uint64_t>(offset);
   return static_cast<uint64_t>(std::max<off_t>(real().lseek(fd, 0, SEEK_CUR), 0));
 }
@@ -101,7 +96,7 @@ namespace {
 // Of a file that is written together with other processes: writes by the mapping that all of them
 // see. False: it cannot be written so, and the kernel must write it.
 bool write_together(const Transfer& t, TakenFile& file, ssize_t* written) {
-  const size_t total = std::min(total_of(t.list, t.count), ClaimedBytes::kBytesMax);
+  const size_t total = total_of(t.list, t.count);
   const int flags = real().fcntl(t.fd, F_GETFL);
   constexpr int kOthers = O_APPEND | O_DIRECT | O_DSYNC;
   if (total == 0 || t.flags != 0 || flags < 0 || (flags & kOthers) != 0 ||
@@ -112,76 +107,54 @@ bool write_together(const Transfer& t, TakenFile& file, ssize_t* written) {
   if (!buffer.is_there()) return false;
   uint64_t at = t.offset == kHere ? 0 : static_cast<uint64_t>(t.offset);
   size_t done = 0;
-  ClaimedBytes claimed;
+  const bool is_here = t.offset == kHere;
+  bool is_moved = false;
+  const auto move = [&](size_t forwards, size_t backwards) {
+    const auto by = static_cast<off_t>(forwards) - static_cast<off_t>(backwards);
+    if (is_here) static_cast<void>(real().lseek(t.fd, by, SEEK_CUR));
+  };
   while (done < total) {
     const size_t n = std::min(buffer.size(), total - done);
     if (!gather(t.list, t.count, done, buffer.data(), n)) break;
+    // The place of all bytes is the call's before another thread asks for its own.
     const auto place = [&] {
-      if (t.offset == kHere && done == 0)
-        at = claimed.claim(t.fd, total) ? static_cast<uint64_t>(claimed.offset()) : UINT64_MAX;
-      return at;
+      return is_here && done == 0 ? at = position_of(t.fd, kHere, true) : at;
     };
-    if (!Door::instance().write_by_face(file, place, {buffer.data(), n}, total - done)) break;
+    const auto taken = [&] {
+      if (!std::exchange(is_moved, true)) move(total, 0);
+    };
+    if (!Door::instance().write_by_face(file, {place, taken}, {buffer.data(), n}, total - done))
+      break;
     at += n;
     done += n;
   }
-  claimed.give_back(static_cast<ssize_t>(done));
+  if (is_moved) move(0, total - done);  // also if none could be written
   *written = static_cast<ssize_t>(done);
   return done != 0;
 }
 
-// Reads at the position of a file that is written through mappings, too: what is stored for it is
-// what is read.
-ssize_t read_here(Transfer t, TakenFile& file, bool is_bounced) {
-  ::pthread_testcancel();  // here: who is cancelled after the claim would have read nothing
-  const outcore::os::CancelBlock block;
-  std::optional<Inside> inside;
-  if (!is_bounced) inside.emplace();
-  ClaimedBytes claimed;
-  const size_t total = total_of(t.list, t.count);
-  const bool is_claimed = claimed.claim(t.fd, total);
-  const uint64_t at =
-      is_claimed ? static_cast<uint64_t>(claimed.offset()) : position_of(t.fd, kHere, false);
-  if (Door::instance().before_read(file, at, total) != 0) return fail(EIO);
-  if (!is_claimed) return is_bounced ? bounce(t) : t.call(t.list, t.count, kHere);
-  t.offset = claimed.offset();
-  const auto call = [fd = t.fd, flags = t.flags](const iovec* list, int count, off_t offset) {
-    return real().preadv2(fd, list, count, offset, flags);
-  };
-  t.call = call;
-  const ssize_t n = is_bounced ? bounce(t) : call(t.list, t.count, t.offset);
-  claimed.give_back(n);
-  return n;
-}
-
 ssize_t carry_out(Transfer t) {
   TakenFile* file = DescriptorTable::file_of(t.fd);
+  std::optional<HeldPosition> held;
+  if (file != nullptr && t.offset == kHere && (t.is_write || file->is_writable)) {
+    ::pthread_testcancel();  // here, because nothing below will be a cancellation point
+    held.emplace(*file);
+  }
   ssize_t written = 0;
   if (file != nullptr && t.is_write && file->may_be_together && write_together(t, *file, &written))
     return written;
   const bool is_bounced = must_bounce(t, file);
   if (file != nullptr && !t.is_write) {
-    if (t.offset == kHere && file->is_writable) return read_here(t, *file, is_bounced);
     const uint64_t at = position_of(t.fd, t.offset, false);
     if (Door::instance().before_read(*file, at, total_of(t.list, t.count)) != 0) return fail(EIO);
   }
-  // The position is claimed under the lock, so that writers of this process come one after the
+  // The position is looked up under the lock, so that writers of this process come one after the
   // other. Managed buffers were copied before, because a touch of them may have to wait.
   const auto change = [file, fd = t.fd, flags = t.flags, call = t.call](const iovec* list,
                                                                         int count, off_t offset) {
-    ClaimedBytes claimed;
-    const size_t total = total_of(list, count);
-    const auto place = [&] {
-      const bool may_claim = offset == kHere && !appends(fd, flags);
-      return may_claim && claimed.claim(fd, total) ? static_cast<uint64_t>(claimed.offset())
-                                                   : position_of(fd, offset, true, flags);
-    };
-    return change_file(*file, place, total, [&] {
-      if (!claimed.is_claimed()) return call(list, count, offset);
-      const ssize_t n = real().pwritev2(fd, list, count, claimed.offset(), flags);
-      claimed.give_back(n);
-      return n;
-    });
+    return change_file(
+        *file, [&] { return position_of(fd, offset, true, flags); }, total_of(list, count),
+        [&] { return call(list, count, offset); });
   };
   if (file != nullptr && t.is_write) {
     ::pthread_testcancel();  // here, because the call itself will be no cancellation point

@@ -141,8 +141,12 @@ class Door {
   void join_writers(int fd);
   // Writes the bytes where all who write the file together see them. False: they do not, or the
   // bytes, or all `rest_bytes` of the call, do not lie within the file; the kernel must write them.
-  bool write_by_face(TakenFile& file, base::FunctionRef<uint64_t()> offset_now,
-                     std::span<const std::byte> bytes, uint64_t rest_bytes);
+  struct Place {
+    base::FunctionRef<uint64_t()> offset;
+    base::FunctionRef<void()> taken;  // it will be written there
+  };
+  bool write_by_face(TakenFile& file, const Place& place, std::span<const std::byte> bytes,
+                     uint64_t rest_bytes);
   // The program is about to change the file in a way that only the kernel can, or its size: it is
   // handed back; at that path, also by those of whom this process is none who write it together.
   // False: others still write it, as somebody could not store its part: it must not be changed.

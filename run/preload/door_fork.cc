@@ -126,7 +126,10 @@ void Door::after_fork_in_child() {
   cache_room_.forget();
   kept_ = Kept::kNothing;
   has_idle_.store(false);
+  // A thread that is not in the child may have held it.
+  for (const auto& file : inherited_) std::construct_at(&file->position);
   for (auto& [identity, file] : files_) {
+    std::construct_at(&file->position);
     if (file->mappings.empty()) continue;
     file->idle_since_ns = 0;
     // The region is the parent's: it is never freed.

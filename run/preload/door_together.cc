@@ -210,14 +210,15 @@ bool Door::is_mapped_now(const TakenFile& file) const {
   return !file.mappings.empty() && mappings_.contains(file.mappings.begin()->first);
 }
 
-bool Door::write_by_face(TakenFile& file, base::FunctionRef<uint64_t()> offset_now,
-                         std::span<const std::byte> bytes, uint64_t rest_bytes) {
+bool Door::write_by_face(TakenFile& file, const Place& place, std::span<const std::byte> bytes,
+                         uint64_t rest_bytes) {
   const Inside inside;
   const os::Locked locked(lock_);
   if (!is_mapped_now(file) || !file.is_together()) return false;
   const Mapping* const face = face_of(file);
-  const uint64_t at = offset_now(), size_bytes = file.cache()->store_bytes.load();
+  const uint64_t at = place.offset(), size_bytes = file.cache()->store_bytes.load();
   if (face == nullptr || at > size_bytes || rest_bytes > size_bytes - at) return false;
+  place.taken();
   return os::copy_or_fail(face->address + at, bytes.data(), bytes.size());
 }
 

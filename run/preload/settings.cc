@@ -1,15 +1,13 @@
 #include "run/preload/settings.h"
 
-#include <elf.h>
 #include <fnmatch.h>
-#include <sys/auxv.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 #include "core/base/units.h"
-#include "run/preload/go_note.h"
+#include "run/preload/go_program.h"
 
 namespace outcore::preload {
 namespace {
@@ -41,21 +39,6 @@ void read_bytes(const char* name, uint64_t* into, std::string* complaint) {
 
 uint64_t number_of(const char* text) {
   return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
-}
-
-// Whether the program that runs is one of Go, with whose code C was linked: others load no library.
-bool is_go_program() {
-  const auto* const segments = reinterpret_cast<const Elf64_Phdr*>(::getauxval(AT_PHDR));
-  const uint64_t count = ::getauxval(AT_PHNUM);
-  const char* base = nullptr;  // of the program's addresses; a fixed one has no PT_PHDR to tell
-  for (uint64_t i = 0; segments != nullptr && i < count; ++i)
-    if (segments[i].p_type == PT_PHDR)
-      base = reinterpret_cast<const char*>(segments) - segments[i].p_vaddr;
-  for (uint64_t i = 0; segments != nullptr && i < count; ++i)
-    if (segments[i].p_type == PT_NOTE &&
-        has_go_note({base + segments[i].p_vaddr, segments[i].p_memsz}))
-      return true;
-  return false;
 }
 
 Settings read_settings() {

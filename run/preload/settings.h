@@ -26,7 +26,7 @@ struct Settings {
   std::string report;  // the memory in which processes of this run report; empty: none
   std::vector<std::string> command;  // of the run, as it was typed: see report_next.h
   uint64_t patience_s = 30;  // how long a store may stand still at the end; shorter in tests
-  // The program is one of Go (GoNote): nothing is taken, neither files nor allocations.
+  // The program is one of Go (GoProgram): nothing is taken, neither files nor allocations.
   bool is_go = false;
   std::string complaint;  // one line about a value that cannot be parsed: then nothing is taken
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/os/wait.h"
 #include "core/runtime/runtime_impl.h"
 #include "core/store/file_store.h"
 #include "core/store/file_version.h"
@@ -93,6 +94,7 @@ struct TakenFile {
   uint64_t idle_since_ns = 0;
   store::FileVersion idle_version;  // when it became so, and after each change that we saw since
 
+  os::Lock position;          // HeldPosition
   int owner = 0;              // the process whose runtime has it; in a forked child, the parent
   std::atomic<int> link{-1};  // how to ask the owner: ReleaseLink
   uint64_t file_bytes = 0;

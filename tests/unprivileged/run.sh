@@ -71,7 +71,7 @@ same="$same|^Arrays[A-Za-z]*Command\.|EveryWork\.|^(Sort|Matmul|Kmers|Gradients|
 same="$same|^JointPartitions\.|^OfWorkload\.|^FarBenchOnServer\.|^YcsbFile\.|^Bench\."
 same="$same|^YcsbHeap\.|^Kmer[A-Za-z]*\.|^Layouts/KmerDatabase\.|^Processes/TwoPassRunOf\."
 same="$same|^RealGenomes\.|^(MissCurve|ReuseDistances)[/.]|^Recording\.OfManyEvents"
-same="$same|^Stores/ArraysOn\.|^Pmem\.|^Together[A-Z]?[a-z]*\.|^ShortRuns\."
+same="$same|^Stores/ArraysOn\.|^Pmem\."
 status=0
 setpriv --reuid=nobody --regid=nogroup --clear-groups --inh-caps=-all --bounding-set=-all \
   env HOME="$home" TMPDIR="$home" OUTCORE_IS_INSIDE= OUTCORE_TEST_SHARE=4 \

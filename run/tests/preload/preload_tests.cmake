@@ -17,7 +17,7 @@ foreach(delivery messages in-thread)
       shared_memory_children squatted changed_by_others ending kill_oneself fork_handlers
       blocking small_stack no_memory no_descriptors cancel fork_mappings fork_past_end
       grow_reopened written_by_calls guarded_heap hooked_mappings file_times mapped_again
-      one_position go_note)
+      one_position go_note go_section)
     agree(${program}.${delivery} ${program} "${small} --delivery ${delivery}" FOLDER)
   endforeach()
   agree(raw_calls.${delivery} raw_calls "${small} --delivery ${delivery}" FOLDER)

@@ -170,6 +170,53 @@ void seekers_do_no_harm() {
   std::printf("readers beside one that seeks: right\n");
 }
 
+// Whoever reads at the end gets nothing, and leaves the position where it is for those who write.
+void readers_at_the_end_leave_no_holes(const char* path) {
+  constexpr int kRecords = 300, kBytes = 700;
+  file = program::make_file(path, kPages * kPageBytes, 2);
+  void* const shown = ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  require(shown != MAP_FAILED, "mmap");
+  const off_t begin = ::lseek(file, 0, SEEK_END);
+  std::atomic<bool> is_over{false};
+  in_threads([&](int thread) {
+    char bytes[kBytes];
+    if (thread == 0) {
+      for (int i = 0; i < kRecords; ++i) {
+        std::memset(bytes, 'a' + i % 26, kBytes);
+        require(::write(file, bytes, kBytes) == kBytes, "a record is written");
+        static_cast<volatile char*>(shown)[i] = 'x';
+      }
+      is_over = true;
+    }
+    std::vector<char> much(65536);
+    while (!is_over) require(::read(file, much.data(), much.size()) == 0, "nothing is there");
+  });
+  require(::lseek(file, 0, SEEK_END) == begin + kRecords * kBytes, "as long as what was written");
+  for (int i = 0; i < kRecords; ++i) {
+    char bytes[kBytes];
+    require(::pread(file, bytes, kBytes, begin + i * kBytes) == kBytes, "a record is read");
+    for (const char byte : bytes) require(byte == 'a' + i % 26, "a record is whole");
+  }
+  std::printf("readers at the end: right\n");
+}
+
+// One reads to the end, the other seeks: one after the other.
+void a_seek_is_before_a_read_or_after_it() {
+  constexpr off_t kTo = 32 * kPageBytes, kEnd = kPages * kPageBytes;
+  std::vector<char> much(2 * kEnd);
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    write_all(round);
+    go_to(kPages - 64);
+    in_threads([&](int thread) {
+      if (thread == 0) require(::read(file, much.data(), much.size()) >= 0, "a read");
+      if (thread == 1) go_to(kTo / kPageBytes);
+    });
+    const off_t at = ::lseek(file, 0, SEEK_CUR);
+    require(at == kTo || at == kEnd, "the position is one of both");
+  }
+  std::printf("a seek beside a read: right\n");
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -182,7 +229,8 @@ int main(int count, char** words) {
   writers_write_each_page_once();
   both_take_turns();
   seekers_do_no_harm();
-  write_all(0);
+  a_seek_is_before_a_read_or_after_it();
   std::memset(mapped, 0, kPages * kPageBytes);
+  readers_at_the_end_leave_no_holes((std::string(words[1]) + "/grown").c_str());
   return 0;
 }
