@@ -91,6 +91,9 @@ def read(elements: Elements, key: Any) -> _Plain:
         elements.region.ensure(*walk.bounds_in(elements.region, part))
         out[...] = part
         return out
+    if walk.is_far_apart(part, elements.region, elements.block_bytes):
+        walk.get_runs(part, elements.region, out, elements.block_bytes)
+        return out
     axis = 0 if elements.order == "C" else part.ndim - 1
     at, into = 0, np.moveaxis(out, axis, 0)
     for rows in walk.rows_of(np.moveaxis(part, axis, 0), elements.region, elements.block_bytes):
@@ -144,7 +147,8 @@ def put(elements: Elements, swaps: RowSwaps, key: Any, value: Any) -> None:
         return
     if part is None or not view.flags.writeable or part.dtype != view.dtype:
         view[key] = value
-    elif part.nbytes <= elements.block_bytes or part.ndim == 0:
+    elif part.ndim == 0 or part.nbytes <= elements.block_bytes and \
+            not walk.is_far_apart(part, elements.region, elements.block_bytes):
         elements.region.ensure(*walk.bounds_in(elements.region, part))
         view[key] = value
     else:
@@ -176,6 +180,9 @@ def _assign(elements: Elements, part: _Plain, value: Any) -> None:
         source = assignment.source_of(value, part.shape, part.dtype)
     if source is None:
         part[...] = value  # NumPy says what is wrong, or copies what overlaps
+        return
+    if walk.is_far_apart(part, elements.region, elements.block_bytes):
+        walk.put_runs(part, elements.region, source, elements.block_bytes)
         return
     axis = 0 if elements.order == "C" else part.ndim - 1
     part, source = np.moveaxis(part, axis, 0), np.moveaxis(source, axis, 0)

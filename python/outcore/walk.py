@@ -6,6 +6,7 @@ Python hears Ctrl-C.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,11 +73,77 @@ def rows_of(array: np.ndarray[Any, Any], region: _core.Region,
         part = array[i:i + step]
         begin, size = bounds_in(region, part)
         # Rows that lie all over the store are not brought in: what came first would be gone again.
-        if size <= 2 * max(block_bytes, part.nbytes):
+        if not _is_sparse(part, size, block_bytes):
             if i + step < len(array):  # the next one, while this one is worked on
                 region.prefetch(*bounds_in(region, array[i + step:i + 2 * step]))
             bring_range(region, begin, size)
         yield part
+
+
+# -- elements that lie far apart --
+
+
+def _is_sparse(array: np.ndarray[Any, Any], size: int, block_bytes: int) -> bool:
+    """Whether most of the ``size`` bytes from its first to its last element are not the array's."""
+    return size > 2 * max(block_bytes, array.nbytes)
+
+
+def _axes_of_runs(array: np.ndarray[Any, Any], page_bytes: int,
+                  block_bytes: int) -> tuple[list[int], list[int], int]:
+    """The axes that lead from run to run, those within a run, and the bytes that a run spans: it
+    has elements in each of its pages, and is no longer than a block."""
+    by_stride = sorted(range(array.ndim), key=lambda axis: abs(array.strides[axis]))
+    size, within = array.itemsize, 0
+    for axis in by_stride:
+        stride = abs(array.strides[axis])
+        span = size + (array.shape[axis] - 1) * stride
+        if span > block_bytes or stride > page_bytes and array.shape[axis] > 1:
+            break
+        size, within = span, within + 1
+    return by_stride[:within - 1:-1] if within else by_stride[::-1], by_stride[:within], size
+
+
+def is_far_apart(array: np.ndarray[Any, Any], region: _core.Region, block_bytes: int) -> bool:
+    """Whether ``put_runs`` and ``get_runs`` suit the array: pages lie between its elements."""
+    if array.size == 0 or not _is_sparse(array, bounds_in(region, array)[1], block_bytes):
+        return False
+    between, _, _ = _axes_of_runs(array, region.page_bytes, block_bytes)
+    strides = [abs(array.strides[axis]) for axis in between]
+    return array.nbytes <= block_bytes or min(strides, default=0) > region.page_bytes
+
+
+def _runs(array: np.ndarray[Any, Any], region: _core.Region,
+          block_bytes: int) -> Iterator[tuple[list[int], tuple[Any, ...]]]:
+    """An order of axes, and indices along the first of them: together they name all elements. Each
+    part is brought in as it comes, and nothing that lies between its runs."""
+    between, within, size = _axes_of_runs(array, region.page_bytes, block_bytes)
+    shape = tuple(array.shape[axis] for axis in between)
+    begin = array.__array_interface__["data"][0] - region.address
+    begin += sum(min(0, array.strides[axis] * (array.shape[axis] - 1)) for axis in within)
+    pages = (size - 2) // region.page_bytes + 2 if size > 1 else 1
+    step = max(1, block_bytes // (pages * region.page_bytes))
+    count = math.prod(shape)
+    for at in range(0, count, step):
+        index = np.unravel_index(np.arange(at, min(at + step, count)), shape) if shape else ()
+        begins = np.array([begin], np.int64)
+        for axis, numbers in zip(between, index):
+            begins = begins + numbers * array.strides[axis]
+        bring_rows(region, begins, size)
+        yield [*between, *within], index
+
+
+def put_runs(array: np.ndarray[Any, Any], region: _core.Region, value: np.ndarray[Any, Any],
+             block_bytes: int) -> None:
+    """``array[...] = value``, of the same shape, where the array's elements lie far apart."""
+    for axes, index in _runs(array, region, block_bytes):
+        array.transpose(axes)[index] = value.transpose(axes)[index]
+
+
+def get_runs(array: np.ndarray[Any, Any], region: _core.Region, into: np.ndarray[Any, Any],
+             block_bytes: int) -> None:
+    """``into[...] = array``, likewise."""
+    for axes, index in _runs(array, region, block_bytes):
+        into.transpose(axes)[index] = array.transpose(axes)[index]
 
 
 # -- scattered rows --

@@ -254,3 +254,45 @@ def test_records_with_arrays_in_them_are_assigned_by_a_mask(small):
     with small.zeros(2000, dtype) as a:
         a[np.arange(2000) % 2 == 1] = records
         assert a["p"].tolist() == [i for n in range(1000) for i in (0, n)]
+
+
+@pytest.fixture
+def far(tmp_path, small):
+    """320 MiB of zeros, forty times the budget."""
+    with open(tmp_path / "far.dat", "wb") as file:
+        file.truncate(10_000 * 4096 * 8)
+    with small.open(tmp_path / "far.dat", "r+", shape=(10_000, 4096), dtype="f8",
+                    advise="random") as a:
+        yield a
+
+
+@pytest.mark.parametrize("key, pages", [
+    ((slice(None, None, 256), 0), 40), ((slice(9000, None, -9), 7), 1001),
+    ((slice(None), 3), 10_000),  # more than a block
+    ((slice(None, None, 100), slice(None, None, 1024)), 400),
+    ((slice(5, None, 500), slice(100, 200)), 20),
+    ((slice(None, None, 3), slice(0, 512)), 3334)])
+def test_what_lies_between_far_elements_is_neither_read_nor_changed(far, key, pages):
+    before = far.stats()["read_bytes"]
+    far[key] = 5
+    assert far.stats()["read_bytes"] - before <= 1.1 * 4096 * pages
+    before = far.stats()["read_bytes"]
+    assert (far.read(key) == 5).all()
+    assert far.stats()["read_bytes"] - before <= 1.1 * 4096 * pages
+    assert far.sum() == 5 * far.read(key).size
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_far_elements_are_assigned_as_numpy_does(order, small):
+    rng = np.random.default_rng(7)
+    with small.zeros((40, 50, 3000), "i4", order) as a:  # three times the budget
+        plain = np.zeros(a.shape, a.dtype, order)
+        for _ in range(20):
+            steps = [int(rng.choice([1, 1, 2, 7, 25, -1, -3])) for _ in a.shape]
+            key = tuple(slice(None, None, step) for step in steps)
+            key = tuple(int(rng.integers(n)) if rng.random() < 0.3 else k
+                        for n, k in zip(a.shape, key))
+            value = rng.integers(0, 1000, plain[key].shape)
+            a[key] = plain[key] = value
+            assert np.array_equal(a.read(key), value)
+        assert np.array_equal(a, plain)

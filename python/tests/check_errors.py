@@ -20,6 +20,8 @@ def cut(name):
     lambda a: a[4_000_000], lambda a: a[100, 0] if a.ndim == 2 else a[3_000_000],
     lambda a: a.sum(), lambda a: a.read(), lambda a: a[list(range(0, 4_000_000, 100_000))],
     lambda a: a.prefetch(wait=True), lambda a: a[1000:].max(), lambda a: list(a.iter_chunks()),
+    lambda a: a.__setitem__(slice(0, None, 400_000), 1),
+    lambda a: a.read(slice(0, None, 400_000)),
     lambda a: a.__setitem__(3_000_000, 1), lambda a: a.__setitem__(slice(3_000_000, None), 1),
     lambda a: np.array(a.read(slice(5, None))), lambda a: a.pin().__enter__()])
 def test_a_file_that_was_cut_short_is_an_os_error(numbers, use):
