@@ -115,8 +115,16 @@ class NdarrayMethods(NDArrayOperatorsMixin):
         return view.astype(view.dtype if dtype is None else dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        # One ndarray for each of ours, with its very dtype: NumPy copies an operand that is written
+        # and read, unless both are alike in everything.
+        made: dict[int, Any] = {}
+
         def plain(value: Any) -> Any:
-            return np.asarray(value) if isinstance(value, NdarrayMethods) else value
+            if not isinstance(value, NdarrayMethods):
+                return value
+            if id(value) not in made:
+                made[id(value)] = value._view().view(np.ndarray)
+            return made[id(value)]
 
         out = options.get("out")
         if out is not None:

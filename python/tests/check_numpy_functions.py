@@ -3,6 +3,7 @@
 import io
 import pickle
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -182,3 +183,33 @@ def test_names_in_a_container_are_text(tmp_path):
                      lambda: run["u"].attrs.__setitem__(5, "x")):
             with pytest.raises(TypeError, match="is text, not 5"):
                 call()
+
+
+@pytest.mark.parametrize("dtype", ["f8", ">f8", "M8[s]", "S7"])
+@pytest.mark.parametrize("ufunc", [np.greater, np.maximum, np.not_equal])
+def test_an_operation_in_place_leaves_what_is_masked(dtype, ufunc, small):
+    rng = np.random.default_rng(1)
+    plain = rng.integers(1, 100, 100_000).astype("i8").astype(dtype)
+    value, where = plain[::-1].copy(), rng.random(len(plain)) < 0.5
+    with small.zeros(len(plain), dtype) as a:
+        a[:] = plain
+        for x in (plain, a):
+            try:
+                ufunc(x, value, out=x, where=where, casting="unsafe")
+            except TypeError:
+                pytest.skip(f"NumPy has no {ufunc.__name__} of {dtype} into {dtype}")
+        assert np.array_equal(a, plain)
+
+
+@pytest.mark.parametrize("dtype", ["f8", ">f8", "m8[s]"])
+def test_an_operation_in_place_takes_no_copy(dtype, small):
+    one = np.ones((), "i8").astype(dtype)
+    with small.zeros(4 << 20, dtype) as a:  # 32 MiB
+        tracemalloc.start()
+        try:
+            a += one
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < a.nbytes // 8
+        assert (a[::100_000] == one).all()
