@@ -58,7 +58,7 @@ class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
         self.mode: str = opened.plan.mode.name
         self._elements = Elements(opened.region, layout.offset - opened.region.start, layout.shape,
                                   layout.dtype, layout.order, opened.pager)
-        self._swaps = RowSwaps()
+        self._swaps = RowSwaps(opened.pager)
         self._share_memory()
         opened.pager.arrays[id(self)] = self
 

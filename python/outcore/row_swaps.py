@@ -15,28 +15,52 @@ from typing import Any
 
 import numpy as np
 
+from .pager import Pager
+
 _KEPT_BYTES_MAX = 256 << 20
+_KEPT_SHARE = 8  # at most this part of the budget, as what is kept is outside of it
+_COMPARED_BYTES = 1 << 20
+
+_Plain = np.ndarray[Any, Any]
 
 
 class _Seen:
-    """A row that was taken, without keeping it alive. Records of an array know no weak references.
-    """
+    """A row that was taken, without keeping it alive."""
 
     def __init__(self, key: int, row: Any) -> None:
         self.key = key
-        self._number = id(row)
-        self._row = weakref.ref(row) if isinstance(row, np.ndarray) else None
+        self.row = weakref.ref(row) if isinstance(row, np.ndarray) else lambda: None
 
-    def is_row(self, value: Any) -> bool:
-        return self._row() is value if self._row is not None else self._number == id(value)
+    def is_row(self, view: _Plain, value: Any) -> bool:
+        """Records know no weak references, but where they lie: one that is a row lies there, and
+        one of its own, as numpy.zeros(1, dtype)[0], elsewhere."""
+        if isinstance(value, np.ndarray):
+            return self.row() is value
+        row = view[self.key:][:1]
+        return row.ndim == 1 and _address_of(row) == _address_of(value)
+
+
+class _Overwritten:
+    """What a row was, for as long as the view of it lives: without it no exchange can follow."""
+
+    def __init__(self, seen: _Seen, by: int, row: _Plain, bytes_max: int) -> None:
+        self.seen, self.by = seen, by
+        self.kept = kept = [row.copy()[0]] if row.nbytes <= bytes_max else []
+        view = seen.row()
+        self._end = None if view is None else weakref.ref(view, lambda _: kept.clear())
 
 
 class RowSwaps(threading.local):
-    """The last two rows that this thread took, and the row that it has just overwritten."""
+    """The last two rows that this thread took, and the row that it has just overwritten.
 
-    def __init__(self) -> None:
+    A row that would take more than a share of the budget is not kept: where it is exchanged indeed,
+    the second assignment is an OSError.
+    """
+
+    def __init__(self, pager: Pager) -> None:
+        self._pager = pager
         self._seen: tuple[_Seen | None, _Seen | None] = None, None
-        self._written: tuple[_Seen, int, Any] | None = None  # which row, by which, what it was
+        self._written: _Overwritten | None = None
 
     def take(self, key: Any, row: Any) -> None:
         """``row`` is what ``a[key]`` gives now."""
@@ -44,25 +68,49 @@ class RowSwaps(threading.local):
             self._seen = self._seen[1], _Seen(int(key), row)
             self._written = None
 
-    def source_of(self, view: np.ndarray[Any, Any], key: Any, value: Any) -> Any:
+    def source_of(self, view: _Plain, key: Any, value: Any) -> Any:
         """What ``view[key] = value`` is to be assigned: the value, or what it was."""
         written, self._written = self._written, None
         first, second = self._seen
         if first is None or second is None or type(key) is not int and \
                 not isinstance(key, np.integer) or not isinstance(value, (np.ndarray, np.void)):
             return value
-        if written is not None and written[1] == key and written[0].is_row(value):
-            to, by, kept = written
-            # Else it was changed since, and means what it says.
-            is_same = view[to.key:][:1].tobytes() == view[by:][:1].tobytes()
-            return kept if is_same else value
-        other = second if first.is_row(value) else first if second.is_row(value) else None
+        if written is not None and written.by == key and written.seen.is_row(view, value):
+            return _was(written, view, value)
+        other = second if first.is_row(view, value) else first if second.is_row(view, value) \
+            else None
         source = first if other is second else second
-        if other is not None and other.key == key and source.key != key:
-            row = view[key:][:1]
-            if row.nbytes > _KEPT_BYTES_MAX:
-                raise OSError(errno.ENOMEM, f"rows {key} and {source.key} are exchanged through "
-                              f"views, which takes a copy of {row.nbytes} bytes: exchange them in "
-                              "parts, with a temporary array")
-            self._written = other, source.key, row.copy()[0]
+        # An array's row that nobody holds any more is not exchanged.
+        if other is not None and other.key == key and source.key != key and \
+                (other.row() is not None or isinstance(value, np.void)):
+            bytes_max = min(_KEPT_BYTES_MAX, self._pager.core.budget_bytes // _KEPT_SHARE)
+            self._written = _Overwritten(other, source.key, view[key:][:1], bytes_max)
         return value
+
+
+def _was(written: _Overwritten, view: _Plain, value: Any) -> Any:
+    """What the row was, from which ``value`` is a view; the value if it was changed since, and
+    means what it says."""
+    to, by = written.seen.key, written.by
+    row = view[to:][:1]
+    if not _is_same(row, view[by:][:1]):
+        return value
+    if not written.kept:
+        raise OSError(errno.ENOMEM, f"rows {to} and {by} are exchanged through views, and row "
+                      f"{to} was too long, {row.nbytes} bytes, to be kept when it was overwritten: "
+                      "exchange rows in parts, with a temporary array")
+    return written.kept[0]
+
+
+def _is_same(row: _Plain, other: _Plain) -> bool:
+    """Whether they have the same bytes."""
+    if row.nbytes <= _COMPARED_BYTES or row.size < 2:
+        return row.tobytes() == other.tobytes()
+    axis = int(np.argmax(row.shape))
+    row, other = np.moveaxis(row, axis, 0), np.moveaxis(other, axis, 0)
+    half = len(row) // 2
+    return _is_same(row[:half], other[:half]) and _is_same(row[half:], other[half:])
+
+
+def _address_of(value: Any) -> int:
+    return int(value.__array_interface__["data"][0])

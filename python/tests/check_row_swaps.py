@@ -1,6 +1,7 @@
 """Rows that are exchanged in place: views of them are alive meanwhile, and none may be lost."""
 
 import random
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -80,3 +81,61 @@ def test_a_row_that_was_taken_does_not_keep_the_array_open():
     a[0], a[1] = a[1], a[0]
     a.close()
     assert a.closed
+
+
+def test_records_that_are_not_exchanged_are_assigned(small):
+    dtype = np.dtype([("x", "i4"), ("y", "i4")])
+    for seed in range(300):
+        choose = random.Random(seed)
+        steps = [(choose.randrange(3), choose.randrange(5), choose.randrange(3))
+                 for _ in range(12)]
+        found = []
+        for t in (small.zeros(5, dtype), np.zeros(5, dtype)):
+            for what, row, value in steps:  # temporaries of one step have the next one's addresses
+                if what == 0:
+                    t[row]["x"]
+                elif what == 1:
+                    t[row] = np.array([(value, row)], dtype)[0]
+                else:
+                    t[row] = np.zeros(1, dtype)[0]
+            found.append(np.asarray(t))
+        assert np.array_equal(*found), steps
+
+
+def test_a_long_row_is_assigned_to_another_that_is_held(small):
+    with small.zeros((3, 1 << 19)) as a:  # rows of 4 MiB, half of the budget
+        first, second = a[0], a[1]
+        second[:] = 7
+        a[0] = second
+        assert first[-1] == 7
+        first[:10] = 8
+        a[1] = first  # it was changed since: no exchange
+        assert a[1, :11].tolist() == [8] * 10 + [7]
+        del first, second
+
+
+def test_an_exchange_of_rows_that_are_too_long_to_be_kept_is_refused(small):
+    with small.zeros((3, 1 << 19)) as a:
+        a[1] = 7
+        with pytest.raises(OSError, match="exchange rows in parts"):
+            a[0], a[1] = a[1], a[0]
+
+
+def test_what_is_kept_of_a_row_is_gone_with_the_view_of_it(small):
+    with small.zeros((3, 1 << 16)) as a:  # rows of 512 KiB
+        tracemalloc.start()
+        try:
+            first, second = a[0], a[1]
+            a[0] = second
+            kept = tracemalloc.get_traced_memory()[0]
+            del first
+            left = tracemalloc.get_traced_memory()[0]
+            third = a[0]
+            del third
+            third = a[1]
+            a[0] = third  # nobody holds row 0
+            again = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        assert kept > 1 << 19 and left < 1 << 18 and again < 1 << 18
+        del second, third
