@@ -10,12 +10,11 @@ from typing import Any
 
 class ForkLock:
     """A ``with`` block of one thread at a time. What it guards must be whole at every moment, as a
-    fork may come in the midst of another thread's block. ``is_reentrant``: of what the collector
-    may call within a block, in the same thread, as it comes with any allocation."""
+    fork may come in the midst of another thread's block. The collector and handlers of signals may
+    enter it again in the same thread, between any two steps of a block."""
 
-    def __init__(self, *, is_reentrant: bool = False) -> None:
-        self._make = threading.RLock if is_reentrant else threading.Lock
-        self._lock = self._make()
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
         _all.add(self)
 
     def __enter__(self) -> None:
@@ -25,7 +24,7 @@ class ForkLock:
         self._lock.release()
 
     def _renew(self) -> None:
-        self._lock = self._make()
+        self._lock = threading.RLock()
 
 
 _all: weakref.WeakSet[ForkLock] = weakref.WeakSet()

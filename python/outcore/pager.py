@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from . import _core, registry, walk
 from .fork_lock import ForkLock
@@ -58,7 +58,7 @@ class Pager:
         # By id, since arrays have no hash. Whoever closes the pager closes them.
         self.arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         with _known_lock:
-            _all.add(self)
+            _all[id(self)] = self
             watchers = list(_watchers)
         for watcher in watchers:
             watcher.pager_started(self)
@@ -108,8 +108,11 @@ class Pager:
         if self.closed:
             return
         if not self.core.is_inherited:
-            for array in list(self.arrays.values()):
-                array.close()
+            for ref in self.arrays.valuerefs():  # in one step, as other threads may open some
+                array = ref()
+                if array is not None:
+                    array.close()
+                    del array
             for watcher in list(_watchers):  # without a lock: it may be the collector that closes
                 watcher.pager_ends(self)
         self.core.end()
@@ -124,7 +127,7 @@ class Watcher(Protocol):
     def pager_ends(self, pager: Pager) -> None: ...
 
 
-_all: weakref.WeakSet[Pager] = weakref.WeakSet()
+_all: weakref.WeakValueDictionary[int, Pager] = weakref.WeakValueDictionary()
 _watchers: list[Watcher] = []
 _known_lock = ForkLock()  # guards both; not held while watchers are told
 
@@ -134,8 +137,9 @@ def watch(watcher: Watcher) -> list[Pager]:
     that starts meanwhile it may be told, too."""
     with _known_lock:
         _watchers.append(watcher)
-        pagers = list(_all)
-    return [pager for pager in pagers if not pager.closed and not pager.core.is_inherited]
+        pagers = [ref() for ref in _all.valuerefs()]
+    return [pager for pager in pagers
+            if pager is not None and not pager.closed and not pager.core.is_inherited]
 
 
 def unwatch(watcher: Watcher) -> None:
@@ -148,12 +152,20 @@ _default: Pager | None = None
 _default_lock = ForkLock()
 
 
+def _is_usable(pager: Pager | None) -> TypeGuard[Pager]:
+    return pager is not None and not pager.closed and not pager.core.is_inherited
+
+
 def default_pager() -> Pager:
     """That of all arrays that name no other runtime. It starts with the first of them."""
     global _default
     with _default_lock:
-        if _default is None or _default.closed or _default.core.is_inherited:
-            _default = Pager()
+        if not _is_usable(_default):
+            made = Pager()
+            if _is_usable(_default):  # a handler of a signal was faster, in this thread
+                made.close()
+            else:
+                _default = made
         return _default
 
 
@@ -167,8 +179,7 @@ def pager_in(buffer: str) -> Pager:
         default_pager()
     with _default_lock:
         for pager in (_default, _in_buffers.get(buffer)):
-            if pager is not None and not pager.closed and not pager.core.is_inherited and \
-                    pager.buffer == buffer:
+            if _is_usable(pager) and pager.buffer == buffer:
                 return pager
         _in_buffers[buffer] = Pager(buffer=buffer)
         return _in_buffers[buffer]

@@ -89,5 +89,6 @@ def discard(region: _core.Region, begin: int, size: int) -> None:
     first = min(-(-begin // _SYSTEM_PAGE) * _SYSTEM_PAGE, end)
     last = max(end // _SYSTEM_PAGE * _SYSTEM_PAGE, first)
     region.write(begin, bytes(first - begin))
-    region.discard(first, last - first)
+    if last > first:
+        region.discard(first, last - first)
     region.write(last, bytes(end - last))

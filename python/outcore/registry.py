@@ -59,12 +59,15 @@ def block_bytes_of(region: _core.Region) -> int:
 
 
 def open_regions() -> list[_core.Region]:
-    return [r for r in list(_sources) if r.is_mapped and not r.is_inherited]
+    # keyrefs() is one step: other threads, the collector and handlers of signals may open some.
+    regions = [ref() for ref in _sources.keyrefs()]
+    return [r for r in regions if r is not None and r.is_mapped and not r.is_inherited]
 
 
-def is_open(identity: tuple[int, int] | None) -> bool:
-    """Whether the store of this identity is open here."""
-    return identity is not None and any(_sources[r].identity == identity for r in open_regions())
+def is_open(identity: tuple[int, int] | None, beside: _core.Region | None = None) -> bool:
+    """Whether the store of this identity is open here, in another region than ``beside``."""
+    return identity is not None and any(_sources[r].identity == identity and r is not beside
+                                        for r in open_regions())
 
 
 @atexit.register

@@ -50,7 +50,7 @@ class Report:
         # Guards what follows, as other threads start, close and drop runtimes; held while one is
         # started or stopped, so that whoever finds none left has the records of all. The collector
         # drops and closes runtimes, too, in the midst of what is done here.
-        self._lock = ForkLock(is_reentrant=True)
+        self._lock = ForkLock()
         self._is_over = True
         self._recorded_of: dict[int, _Recorded] = {}  # by the id of its core
         self._dropped: list[_core.Runtime] = []  # whose pagers are gone

@@ -54,6 +54,9 @@ def _shrink(elements: Elements, plan: Plan, size: int) -> None:
     path = registry.filename_of(elements.region)
     if plan.location.scheme != "file" or path is None:
         return  # what is cut off stays in the store
+    if registry.is_open(plan.location.identity(), elements.region):
+        raise OSError(errno.EBUSY, "resize: another array of this process has it open, and it "
+                      "would be cut short under that one: close that array first", path)
     length = elements.region.start + size
     _map_anew(elements, plan, size, lambda: os.truncate(path, length))
 

@@ -1,8 +1,11 @@
 """Budget, flushing, prefetching, pinning, growing, and what is told about them."""
 
+import errno
 import gc
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -197,6 +200,31 @@ def test_resize_within_the_reserve_keeps_views(path):
     assert os.path.getsize(path) == 80
 
 
+def test_resize_cuts_no_file_under_another_array(path):
+    with outcore.open(path, "w", shape=10_000, dtype="f8") as a:
+        a[:] = 1
+        a.flush()
+        other = outcore.open(path, "r+", dtype="f8")
+        with pytest.raises(OSError) as caught:
+            a.resize(10)
+        assert caught.value.errno == errno.EBUSY and caught.value.filename == path
+        assert len(a) == 10_000 and other[9_999] == 1
+        other.close()
+        a.resize(10)
+    assert os.path.getsize(path) == 80
+
+
+@pytest.mark.parametrize("length", [100, 100_000])
+@pytest.mark.parametrize("key", [slice(5, 10), slice(0, 100), 5, slice(0, 496), slice(3, 3), None])
+def test_discard_of_less_than_a_page_reads_zero(path, length, key):
+    plain = np.ones(length)
+    with outcore.open(path, "w", shape=length, dtype="f8") as a:
+        a[:] = 1
+        a.discard(key)
+        plain[... if key is None else key] = 0
+        assert np.array_equal(a, plain)
+
+
 def test_discard_reads_zero(path):
     with outcore.open(path, "w", shape=100_000, dtype="u1") as a:
         a[...] = 1
@@ -280,6 +308,54 @@ def test_threads_that_fault_at_once_end(numbers, delivery):
         assert not thread.is_alive()
     assert not wrong
     runtime.close()
+
+
+def test_threads_open_and_close_arrays_at_once(tmp_path):
+    kept = [outcore.zeros(10) for _ in range(300)]  # which each of them looks through
+    wrong, before = [], sys.getswitchinterval()
+
+    def work(name):
+        for _ in range(60):
+            try:
+                with outcore.open(tmp_path / name, "w", 100, "f8") as a:
+                    a[:] = 1
+            except Exception as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(str(i),)) for i in range(4)]
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not wrong and len(kept) == 300
+
+
+def test_a_handler_of_a_signal_may_make_an_array_while_one_is_made():
+    code = """if True:
+        import faulthandler, signal, outcore
+        from outcore import pager
+
+        class Interrupted(pager.Pager):
+            def __init__(self, *arguments, **options):
+                super().__init__(*arguments, **options)
+                if not seen:
+                    signal.raise_signal(signal.SIGUSR1)
+
+        def handle(*_):
+            seen.append(None)
+            seen[0] = outcore.zeros(3)
+        seen, pager.Pager = [], Interrupted
+        signal.signal(signal.SIGUSR1, handle)
+        faulthandler.dump_traceback_later(300, exit=True)  # instead of waiting for ever
+        a = outcore.zeros(3)
+        print(a.runtime is seen[0].runtime, a.runtime is outcore.default_runtime())
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "True"], done.stderr
 
 
 def test_ctrl_c_is_heard_in_long_calls(path):
