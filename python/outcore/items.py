@@ -5,6 +5,7 @@ What is brought in here fails as an OSError; see walk.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -125,12 +126,15 @@ def chunks(elements: Elements, chunk: int | str | None, axis: int | None) -> Ite
 def save(elements: Elements, file: Any) -> None:
     """Writes them to a file, or to the path of one, by copies of parts."""
     if not hasattr(file, "write"):
-        with open(file, "wb") as opened:
+        with open(os.fspath(file), "wb") as opened:  # not a descriptor, as NumPy says
             save(elements, opened)
         return
     # NumPy writes the first axis outermost, whatever the order.
     for part in chunks(elements, None, 0) if elements.shape else [elements.view()]:
-        np.array(part, order="C").tofile(file)
+        # As bytes, since a copy of records has anything in the gaps between their fields.
+        is_record = part.dtype.kind == "V"
+        raw = part.view(np.ndarray).view(f"V{part.dtype.itemsize}") if is_record else part
+        np.array(raw, order="C").tofile(file)
 
 
 # -- writing --

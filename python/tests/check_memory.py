@@ -278,6 +278,24 @@ def test_tofile_writes_what_numpy_would(tmp_path, small, order):
     assert (tmp_path / "b").read_bytes() == wanted == (tmp_path / "c").read_bytes()
 
 
+def test_tofile_writes_the_gaps_between_fields_as_they_are(tmp_path, small):
+    dtype = np.dtype([("x", "i2"), ("y", "f8")], align=True)
+    raw = np.random.default_rng(0).integers(0, 256, (1000, 16), "u1")
+    with small.zeros((10, 100), dtype) as a:
+        np.asarray(a).view("u1")[...] = raw.reshape(10, -1)
+        junk = [np.full(1 << 14, 0xAB, "u1") for _ in range(100)]
+        del junk
+        a.tofile(tmp_path / "b")
+    assert (tmp_path / "b").read_bytes() == raw.tobytes()
+
+
+def test_tofile_takes_no_descriptor(tmp_path):
+    with open(tmp_path / "b", "wb") as file, outcore.zeros(3) as a:
+        with pytest.raises(TypeError):
+            a.tofile(file.fileno())
+        file.write(b"x")  # it is open
+
+
 @pytest.mark.parametrize("delivery", ["in-thread", "messages", "mprotect"])
 def test_threads_that_fault_at_once_end(numbers, delivery):
     try:
