@@ -34,6 +34,11 @@ def read_header(path: str) -> Header:
                              "bytes as they are, say format='raw'") from error
         if dtype.hasobject:
             raise ValueError(f"{path} holds Python objects, which are not bytes: numpy.load can")
+        if any(length < 0 for length in shape):
+            raise ValueError(f"{path} has the shape {shape} in its .npy header, which cannot be: "
+                             "restore it; to open its bytes as they are, say format='raw'")
+        while dtype.subdtype is not None:  # NumPy makes axes of them, too
+            shape, dtype = (*shape, *dtype.shape), dtype.base
         return Header(shape, dtype, "F" if is_fortran else "C", file.tell())
 
 

@@ -104,6 +104,15 @@ def normalize_dtype(dtype: Any) -> np.dtype[Any]:
     return dtype
 
 
+def _without_subarrays(shape: Any, dtype: Any) -> tuple[Any, Any]:
+    """Elements that are arrays are axes of the array, as NumPy has it."""
+    dtype = None if dtype is None else normalize_dtype(dtype)
+    while dtype is not None and dtype.subdtype is not None:
+        shape = (*((-1,) if shape is None else normalize_shape(shape)), *dtype.shape)
+        dtype = dtype.base
+    return shape, dtype
+
+
 def _existing_npy(location: Location, shape: Any, dtype: Any, order: str | None,
                   offset: int, may_extend: bool) -> Layout:
     assert location.path is not None
@@ -114,7 +123,7 @@ def _existing_npy(location: Location, shape: Any, dtype: Any, order: str | None,
         raise ValueError(f"{location.path} was cut short: by its header it has {end} bytes, and "
                          f"{size} are there: restore it, or say format='raw'")
     asked = ("shape", None if shape is None else normalize_shape(shape), header.shape), \
-            ("dtype", None if dtype is None else normalize_dtype(dtype), header.dtype), \
+            ("dtype", dtype, header.dtype), \
             ("order", order, header.order), ("offset", offset or None, header.size_bytes)
     for name, wanted, found in asked:
         is_any_order = name == "order" and sum(n > 1 for n in header.shape) < 2
@@ -126,7 +135,7 @@ def _existing_npy(location: Location, shape: Any, dtype: Any, order: str | None,
 
 def _existing_raw(location: Location, shape: Any, dtype: Any, order: str | None, offset: int,
                   may_extend: bool) -> Layout:
-    dtype = normalize_dtype(np.uint8 if dtype is None else dtype)
+    dtype = np.dtype(np.uint8) if dtype is None else dtype
     size = location.size_bytes()
     wanted = (-1,) if shape is None else normalize_shape(shape)
     if -1 in wanted:
@@ -146,7 +155,7 @@ def _created(location: Location, is_npy: bool, shape: Any, dtype: Any, order: st
              offset: int) -> Layout:
     if shape is None or dtype is None:
         raise ValueError(f"to create {location.url}, say its shape and dtype")
-    shape, dtype = normalize_shape(shape), normalize_dtype(dtype)
+    shape = normalize_shape(shape)
     if -1 in shape:
         raise ValueError(f"to create {location.url}, say all of its shape, not -1")
     if not is_npy:
@@ -271,6 +280,7 @@ def make_plan(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
     if location.is_new and not how.may_create:
         raise ValueError(f"{location.url} is new each time it is opened: use mode 'w', or open a "
                          "file")
+    shape, dtype = _without_subarrays(shape, dtype)
     is_there = existed = (how.may_create or location.path is not None) and location.exists()
     if how.name == "a" and is_there:
         is_there = location.size_bytes() > 0

@@ -137,7 +137,7 @@ _reopened_lock = ForkLock()
 
 
 def _reopen(where: tuple[registry.Source, int, int], begin: int, shape: tuple[int, ...],
-            strides: tuple[int, ...], dtype: np.dtype[Any], is_writable: bool) -> View:
+            strides: tuple[int, ...] | None, dtype: np.dtype[Any], is_writable: bool) -> View:
     """A View as it was when it was pickled."""
     source, start, size = where
     key = (_core.fork_count(), source, start, size)
@@ -152,6 +152,8 @@ def _reopen(where: tuple[registry.Source, int, int], begin: int, shape: tuple[in
             region = pager.map(source.location, options, source.budget)
             _reopened[key] = region
     buffer: Any = _core.Lease(region)
+    if 0 in shape:  # it is nowhere
+        begin, strides = 0, None
     view = np.ndarray.__new__(View, shape, dtype, buffer, begin, strides)
     if not is_writable:
         view.flags.writeable = False

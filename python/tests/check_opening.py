@@ -131,6 +131,35 @@ def test_python_objects_are_refused(tmp_path):
         outcore.zeros(3, object)
 
 
+@pytest.mark.parametrize("shape", ["(-10,)", "(-1, -9)"])
+def test_an_npy_file_of_a_negative_shape_is_refused(tmp_path, shape):
+    name = tmp_path / "a.npy"
+    np.save(name, np.zeros(1000))
+    name.write_bytes(name.read_bytes().replace(b"(1000,)", shape.encode().ljust(7)))
+    with pytest.raises(ValueError, match="npy header"):
+        outcore.open(name, "r+")
+
+
+@pytest.mark.parametrize("dtype", [("f4", 3), ("f4", (2, 3)), ([("x", "i2"), ("y", "u1")], (2,))])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_elements_that_are_arrays_are_axes(tmp_path, dtype, order):
+    plain = np.memmap(tmp_path / "b", dtype, "w+", shape=5, order=order)
+    with outcore.memmap(tmp_path / "a", dtype, "w+", shape=5, order=order) as a:
+        assert (a.shape, a.dtype, a.nbytes) == (plain.shape, plain.dtype, plain.nbytes)
+        for x in (a, plain):
+            x[3] = 7
+            x[1, 1] = 9
+        assert np.array_equal(a, plain) and np.array_equal(a.gather([3, 1]), plain[[3, 1]])
+        assert a.size == plain.size
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    with outcore.open(tmp_path / "a", dtype=dtype, order=order) as a:
+        assert np.array_equal(a, plain)
+    with outcore.open(tmp_path / "c.npy", "w", 5, dtype, order) as a:
+        a[...] = plain
+    with outcore.open(tmp_path / "c.npy", dtype=dtype, shape=5) as a:
+        assert np.array_equal(a, plain) and np.array_equal(np.load(tmp_path / "c.npy"), plain)
+
+
 def test_shapes_and_offsets_are_as_in_memmap(path):
     np.arange(1000, dtype="i4").tofile(path)
     with outcore.open(path, dtype="i4", offset=12) as a:

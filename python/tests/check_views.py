@@ -1,6 +1,7 @@
 """What is made of an array without a copy, and how it keeps the array open."""
 
 import gc
+import pickle
 import subprocess
 import sys
 import warnings
@@ -196,3 +197,15 @@ def test_what_is_open_at_the_end_of_the_program_is_written_back(path):
                           timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert np.fromfile(path).sum() == 5000
+
+
+@pytest.mark.parametrize("cut", [
+    lambda a: a[5:5], lambda a: a[:, 3:3], lambda a: a[len(a):], lambda a: a[:0].T,
+    lambda a: a[::-1][:0], lambda a: a[5:5, ::2], lambda a: a[len(a):, 1:]])
+def test_a_part_of_nothing_is_pickled(tmp_path, cut):
+    np.save(tmp_path / "a.npy", np.zeros((100, 10)))
+    with outcore.open(tmp_path / "a.npy") as a:
+        part = cut(a)
+        back = pickle.loads(pickle.dumps(part))
+        assert type(back) is type(part) and (back.shape, back.dtype) == (part.shape, part.dtype)
+        del part, back
