@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import EllipsisType
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -17,15 +17,13 @@ from .ndarray_methods import NdarrayMethods
 from .opening import Opened, reference_to
 from .plain_errors import plain_errors
 from .row_swaps import RowSwaps
-from .shaped import Shaped
+from .shaped import Item, ShapedAsOpened
 from .view import View
-
-Item = TypeVar("Item", bound=np.generic)  # of an array
 
 _BAR_CELLS = 48
 
 
-class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
+class Array(NdarrayMethods, ShapedAsOpened[Item], _core.Memory):
     """An array in a store. ``outcore.open`` and its neighbours make one.
 
     It has the attributes and methods of an ndarray, but is none: ``numpy.asarray(a)`` is the
@@ -44,7 +42,7 @@ class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
     True
     """
 
-    dtype: np.dtype[Item]
+    _elements: Elements
 
     def __init__(self, opened: Opened) -> None:
         super().__init__()
@@ -52,7 +50,6 @@ class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
         self._location = opened.plan.location
         self._is_leak = not self._location.is_new  # scratch may be dropped, as memory may
         layout = opened.plan.layout
-        self.dtype = layout.dtype
         self.order: str = layout.order
         self.offset: int = layout.offset  # of the first element in the store
         self.mode: str = opened.plan.mode.name
@@ -64,7 +61,6 @@ class Array(NdarrayMethods, Shaped, _core.Memory, Generic[Item]):
 
     def _share_memory(self) -> None:
         elements = self._elements
-        self.shape: tuple[int, ...] = elements.shape
         self._bind(elements.region, elements.lead, list(elements.shape), list(elements.strides),
                    elements.itemsize, buffer_format(elements.dtype))
 

@@ -156,6 +156,15 @@ def test_leaving_the_block_with_a_live_view_is_a_buffer_error(path):
     a.close()
 
 
+def test_shape_and_dtype_are_not_assigned(array):
+    shape, dtype = array.shape, array.dtype
+    with pytest.raises(AttributeError, match="reshape"):
+        array.shape = (-1,)
+    with pytest.raises(AttributeError, match="view"):
+        array.dtype = "i8"
+    assert array[...].shape == array.shape == shape and array[...].dtype == array.dtype == dtype
+
+
 def test_a_closed_array_says_so(array):
     array.close()
     for use in (lambda: array[0], lambda: array[:], lambda: array.sum(), lambda: array.flush(),
