@@ -47,6 +47,9 @@ def open(url: Any, mode: words.Mode = "r", shape: Any = None, dtype: Any = None,
     'auto'. ``reserve`` keeps addresses for ``resize``. ``delivery``, ``frames`` and ``on_error``
     are told in docs/reference/options.md.
 
+    Processes that write one file at the same time must share a buffer (``Runtime(buffer=…)``) or
+    write whole pages each: of a page that two of them write, one loses bytes, without an error.
+
     Errors: OSError with errno and filename; ValueError for arguments that cannot be.
 
     >>> import outcore, tempfile, os
