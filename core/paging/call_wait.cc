@@ -20,7 +20,12 @@ void CallWait::begin() {
 void CallWait::end() {
   const uint64_t now_ns = os::now_ns();
   OC_ASSERT(now_ns >= start_ns_);
-  counters_.call_waited(now_ns - start_ns_);
+  const uint64_t waited_ns = now_ns - start_ns_;
+  for (uint64_t left = pages_, left_ns = waited_ns; left > 0; --left) {
+    const uint64_t share_ns = left_ns / left;
+    counters_.call_waited(share_ns);
+    left_ns -= share_ns;
+  }
 }
 
 void CallWait::leave_out_this_thread(bool is_left_out) {

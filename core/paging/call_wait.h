@@ -21,6 +21,9 @@ class CallWait {
 
   // A page is missing: the wait begins. Further calls change nothing.
   void begin();
+  // For how many pages at once the call waits: each counts, with its share of the time. 0: the wait
+  // is not counted.
+  void set_pages(uint64_t pages) { pages_ = pages; }
 
   // For a thread that waits for another one, which counts the wait: see outcore::UncountedWaits.
   static void leave_out_this_thread(bool is_left_out);
@@ -30,6 +33,7 @@ class CallWait {
 
   metrics::CounterBlock& counters_;
   uint64_t start_ns_ = 0;
+  uint64_t pages_ = 1;
   bool is_begun_ = false;
 };
 

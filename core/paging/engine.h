@@ -175,6 +175,9 @@ class Engine {
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count) {
     prefetcher_.prefetch(view, first, stride, count, false);
   }
+  uint64_t bring_in_for_call(region::View& view, uint64_t first, uint64_t end) {
+    return prefetcher_.bring_in_for_call(view, first, end);
+  }
   // Replayer.
   Status replay(const region::View& view, uint64_t from, uint64_t to,
                 std::shared_ptr<const std::string> touches) {

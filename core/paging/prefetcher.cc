@@ -6,7 +6,9 @@
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
+#include "core/os/buffer_frames.h"
 #include "core/os/wait.h"
+#include "core/paging/call_wait.h"
 #include "core/paging/page_batch.h"
 #include "core/region/address_map.h"
 
@@ -19,6 +21,9 @@ using region::View;
 
 namespace {
 
+// For a call: this part of the budget at once, and not more than so much.
+constexpr uint64_t kCallShare = 16;
+constexpr uint64_t kCallBytesMax = 2 << 20;
 constexpr uint32_t kListMax = PageBatch::kRunsMax;  // requests that are carried out together
 
 }  // namespace
@@ -42,6 +47,63 @@ void Prefetcher::prefetch(View& view, uint64_t first, int64_t stride, uint64_t c
     first += static_cast<uint64_t>(stride) * n;
     count -= n;
   }
+}
+
+// How many pages are brought in at once for a call: what s3-fifo keeps of pages that were asked for
+// once is a tenth of the budget.
+uint64_t Prefetcher::call_pages(const PageCache& cache) const {
+  const bool is_shared = cache.shared != nullptr;
+  const budget::BouncePool& bounce = is_shared ? shared_.bounce() : pager_.bounce;
+  if (cache.page_bytes > bounce.shape().chunk_bytes) return 1;  // each is a transfer of its own
+  const uint64_t limit = is_shared ? SharedFiller::limit_bytes(cache) : pager_.budget.limit();
+  return std::min(limit / kCallShare, kCallBytesMax) / cache.page_bytes;
+}
+
+uint64_t Prefetcher::bring_in_for_call(View& view, uint64_t first, uint64_t end) {
+  PageCache& cache = *view.cache;
+  OC_CHECK(first < end);
+  OC_CHECK(end <= cache.page_count());
+  const uint64_t most = call_pages(cache);
+  if (most < 2) return end;
+  const uint64_t stop = std::min(end, first + most);
+  view.users.fetch_add(1, std::memory_order_relaxed);
+  uint64_t page = first;
+  while (page < stop && !view.is_replaced.load(std::memory_order_acquire))
+    page += fill_for_call(view, page, stop - page);
+  AddressMap::release(&view);
+  return stop;
+}
+
+// Pages that are alike, absent or not, from `first` on: at most a chunk of them. Gives their
+// number. A page alone is left to whoever asks for it.
+uint64_t Prefetcher::fill_for_call(View& view, uint64_t first, uint64_t count) {
+  PageCache& cache = *view.cache;
+  OC_CHECK(count != 0);
+  const bool is_shared = cache.shared != nullptr;
+  const budget::BouncePool& bounce = is_shared ? shared_.bounce() : pager_.bounce;
+  count = std::min(count, bounce.shape().chunk_bytes / cache.page_bytes);
+  unsigned char present[SharedFiller::kPagesMax] = {};
+  if (is_shared) {
+    count = std::min<uint64_t>(count, SharedFiller::kPagesMax);
+    const os::Piece piece = view.pieces_of(first, first + count);
+    if (os::look_up_presence(piece.address, piece.size_bytes, present) != 0) return count;
+  }
+  const auto is_absent = [&](uint64_t page) {
+    if (is_shared) return (present[page - first] & 1) == 0;
+    return cache.words[page].load().state() == PageState::kAbsent;
+  };
+  const bool is_wanted = is_absent(first);
+  uint64_t n = 1;
+  while (n < count && is_absent(first + n) == is_wanted) ++n;
+  if (!is_wanted || n == 1) return n;
+  CallWait wait(cache.counters);
+  wait.begin();
+  const PrefetchRequest request{&view, first, 1, n};
+  is_shared ? fill_shared(request) : fill_ahead({&request, 1}, Counter::fills);
+  uint64_t filled = 0;
+  for (uint64_t page = first; page < first + n && !is_shared; ++page) filled += !is_absent(page);
+  wait.set_pages(is_shared ? n : filled);
+  return n;
 }
 
 bool Prefetcher::run_one() {
@@ -156,7 +218,7 @@ void Prefetcher::fill_list(const PrefetchRequest& request) {
 }
 
 // REQUIRES: of one view; several only if each is a single page.
-void Prefetcher::fill_ahead(std::span<const PrefetchRequest> requests) {
+void Prefetcher::fill_ahead(std::span<const PrefetchRequest> requests, Counter counter) {
   OC_CHECK(!requests.empty());
   View& view = *requests[0].view;
   PageCache& cache = *view.cache;
@@ -164,8 +226,8 @@ void Prefetcher::fill_ahead(std::span<const PrefetchRequest> requests) {
   const uint64_t run_bytes =
       requests.size() > 1 ? cache.page_bytes : pager_.bounce.shape().chunk_bytes;
   uint32_t gathered[512];
-  PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, Counter::prefetch_fills,
-                  run_bytes, gathered);
+  PageBatch ahead(pager_, supply_, filler_, cache, view, Caller::kThread, counter, run_bytes,
+                  gathered);
   if (requests[0].is_guess) ahead.set_guessed();
   Walk walk[kListMax];
   uint64_t dropped = 0;

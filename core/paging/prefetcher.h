@@ -31,6 +31,12 @@ class Prefetcher {
   // path. `is_readahead`: nobody asked for them, so one page that the tuner watches stays out.
   void prefetch(region::View& view, uint64_t first, int64_t stride, uint64_t count,
                 bool is_readahead);
+  // For a call of the program that goes on to copy the pages [first, end): brings in those of its
+  // beginning that are absent, by transfers of many pages, in this thread. Gives the page before
+  // which nothing is left to bring in so, which is behind `first` unless that is `end`: at a modest
+  // share of the budget, so that what came in is there until it is copied. A hint: errors and lack
+  // of room are found by whoever asks for the page. With signals blocked.
+  uint64_t bring_in_for_call(region::View& view, uint64_t first, uint64_t end);
   // Carries out one queued prefetch or demand; false if there was none. A thread of ours.
   bool run_one();
   // A prefetch thread, until Pager::is_stopping.
@@ -44,8 +50,11 @@ class Prefetcher {
   };
   static Walk walk_of(const PrefetchRequest& request);
   uint32_t list_max(const PageCache& cache) const;
+  uint64_t call_pages(const PageCache& cache) const;
+  uint64_t fill_for_call(region::View& view, uint64_t first, uint64_t count);
   void fill_list(const PrefetchRequest& request);
-  void fill_ahead(std::span<const PrefetchRequest> requests);
+  void fill_ahead(std::span<const PrefetchRequest> requests,
+                  metrics::Counter counter = metrics::Counter::prefetch_fills);
   // Adds the pages of the request to the batch; false if there is no room for more.
   bool gather(const PrefetchRequest& request, PageBatch* ahead, Walk* walk, uint64_t* dropped);
   static uint64_t claim_some(PageCache& cache, uint64_t page, uint64_t stride, uint64_t count,

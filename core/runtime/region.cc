@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
 #include "core/runtime/inheritance.h"
 #include "core/runtime/mapper.h"
+#include "core/runtime/region_call.h"
 #include "core/runtime/runtime_impl.h"
 
 namespace outcore {
@@ -67,41 +67,6 @@ RegionMetrics metrics_of(const Region::Impl& region) {
   return m;
 }
 
-namespace {
-
-// A call on the bytes [offset, offset + size) of a region: checks them, and converts them to pages
-// of the cache.
-struct Call {
-  Status status;
-  std::byte* from = nullptr;
-  uint64_t first = 0, end = 0;  // pages
-
-  Call(Region::Impl* r, const char* what, uint64_t offset, uint64_t size_bytes) {
-    if (r != nullptr && r->generation.load(std::memory_order_acquire) != process_generation())
-      Inheritance::attach(*r);
-    if (r == nullptr || r->view == nullptr) {
-      status = Error{EINVAL, std::string(what) + ": the region is not mapped"};
-      return;
-    }
-    status = r->runtime->check_alive(what);
-    if (!status.ok()) return;
-    const uint64_t mapped = r->view->mapped_bytes();
-    if (offset > mapped || size_bytes > mapped - offset) {
-      status =
-          Error{EINVAL, std::string(what) + " " + std::to_string(size_bytes) + " bytes at " +
-                            std::to_string(offset) + " of " + r->uri + ": the region ends at " +
-                            std::to_string(r->view->size_bytes.load())};
-      return;
-    }
-    from = r->view->address + offset;
-    first = r->view->page_of(from);
-    end = size_bytes == 0 ? first : r->view->page_of(from + size_bytes - 1) + 1;
-    OC_CHECK(first <= end);
-    OC_ASSERT(end <= r->cache->page_count());
-  }
-};
-
-}  // namespace
 }  // namespace runtime
 
 using runtime::Call;
@@ -298,60 +263,6 @@ Status Region::grow(uint64_t size_bytes) {
           result, "grow " + impl_->uri + " to " + std::to_string(store_bytes) + " bytes");
   const os::SignalBlock block;
   return impl_->runtime->engine->extend_view(cache, &view, size_bytes, store_bytes);
-}
-
-// Copies through a buffer of our own while the page is pinned, because the caller's memory may be
-// managed, too.
-static Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint64_t size_bytes,
-                        bool is_write) {
-  const uint64_t page = r.view->page_of(at);
-  OC_CHECK(r.view->contains(at));
-  OC_CHECK(size_bytes <= kSystemPage);
-  paging::Engine& engine = *r.runtime->engine;
-  const os::SignalBlock block;
-  if (const int result = engine.pin_page(*r.view, page, at, is_write); result != 0)
-    return base::system_error(
-        result,
-        std::string(is_write ? "write" : "read") + " page " + std::to_string(page) + " of " + r.uri,
-        paging::WriteStall::remedy(result));
-  if (is_write)
-    std::memcpy(at, buffer, size_bytes);
-  else
-    std::memcpy(buffer, at, size_bytes);
-  engine.unpin_page(*r.cache, page);
-  return {};
-}
-
-Status Region::read(uint64_t offset, std::span<std::byte> into) const {
-  const Call call(impl_.get(), "read", offset, into.size());
-  if (!call.status.ok()) return call.status;
-  std::byte buffer[kSystemPage];
-  for (size_t done = 0; done < into.size();) {
-    std::byte* at = call.from + done;
-    const size_t n = std::min<size_t>(into.size() - done,
-                                      kSystemPage - reinterpret_cast<uint64_t>(at) % kSystemPage);
-    if (Status s = copy_held(*impl_, at, buffer, n, false); !s) return s;
-    std::memcpy(into.data() + done, buffer, n);
-    done += n;
-  }
-  return {};
-}
-
-Status Region::write(uint64_t offset, std::span<const std::byte> from) {
-  const Call call(impl_.get(), "write", offset, from.size());
-  if (!call.status.ok()) return call.status;
-  if (impl_->access == Access::kReadOnly)
-    return Error{EACCES, "write to " + impl_->uri + ": the region is read-only"};
-  std::byte buffer[kSystemPage];
-  for (size_t done = 0; done < from.size();) {
-    std::byte* at = call.from + done;
-    const size_t n = std::min<size_t>(from.size() - done,
-                                      kSystemPage - reinterpret_cast<uint64_t>(at) % kSystemPage);
-    std::memcpy(buffer, from.data() + done, n);
-    if (Status s = copy_held(*impl_, at, buffer, n, true); !s) return s;
-    done += n;
-  }
-  return {};
 }
 
 Status Region::retry_failed() {

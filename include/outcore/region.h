@@ -104,7 +104,8 @@ class Region {
 
   // Copy between the region and ordinary memory: like memcpy, but a failed fill is returned as an
   // error instead of a signal. With in-thread delivery, use them around system calls: read() then
-  // write(2), and so on.
+  // write(2), and so on. What is not in memory comes in by transfers of many pages, a sixteenth of
+  // the budget at a time. After an error the bytes before the page that it names have been copied.
   Status read(uint64_t offset, std::span<std::byte> into) const;
   Status write(uint64_t offset, std::span<const std::byte> from);
 

@@ -241,6 +241,22 @@ TEST_F(Processes, CountHowLongTheirCallsWaitForWhatIsMissingAlone) {
   EXPECT_EQ(job.end(job.begin(call)), 0);
 }
 
+TEST_F(Processes, CopyMuchByTransfersOfManyPages) {
+  Job job(4096);  // twice the limit
+  const auto call = [&] {
+    auto runtime = Runtime::start(Job::options(kLimit));
+    auto region = runtime.value().map(job.path());
+    std::vector<std::byte> bytes(region.value().size_bytes());
+    if (!region.value().read(0, bytes).ok() || !region.value().is_shared()) return kNotShared;
+    if (region.value().metrics().counters.read_requests > 4096 / 4) return kWrong;
+    for (uint64_t page = 0; page < 4096; ++page)
+      if (std::memcmp(&bytes[page * kPage], region.value().data() + page * kPage, kPage) != 0)
+        return kWrong;
+    return 0;
+  };
+  EXPECT_EQ(job.end(job.begin(call)), 0);
+}
+
 TEST_F(Processes, ChangeTheLimitWhileTheyRun) {
   Job job(8192);
   for (uint64_t i = 0; i < 2; ++i)
