@@ -96,7 +96,7 @@ Result<std::shared_ptr<Store>> CopyTarget::open(uint64_t size_bytes) {
   if (beside_ && kind.value()->place == Place::kFile)
     if (Status s = make_file(); !s) return s.error();
   OpenOptions options;
-  options.is_writable = options.may_create = true;
+  options.is_writable = options.may_create = options.is_rewritten = true;
   options.size_bytes = size_bytes;
   auto to =
       open_store(beside_ ? with_path(uri_, uri.value(), beside_->temporary()) : uri_, options);

@@ -23,6 +23,7 @@
 #include "cli/interrupts.h"
 #include "cli/text.h"
 #include "cli/transfer_memory.h"
+#include "outcore/store_catalog.h"
 
 namespace outcore::cli {
 namespace {
@@ -196,13 +197,17 @@ Result<std::string> copy_store_to(Store& from, const std::string& uri, bool may_
   if (there.ok() && !there.value()->identity().empty() &&
       there.value()->identity() == from.identity())
     return Error{EINVAL, one_line(there.value()->uri()) + " is copied onto itself"};
-  if (!there.ok() && there.code() != ENOENT) return there.error();
+  // What an earlier copy has left is nobody's: it is written again.
+  if (!there.ok() && there.code() != ENOENT && there.code() != EUCLEAN) return there.error();
   CopyTarget target(uri, there.ok());
   auto to = target.open(from.size_bytes());
   if (!to) return to.error();
   auto copied = copy_store(from, *to.value(), progress);
   to = Error{};  // the target's alone
   if (!copied) return target.abandon(copied.error());
+  // While nobody else can write the store. Stores without a catalog keep no checksum.
+  const Status noted = note_checksum(uri, copied.value());
+  if (!noted && noted.code() != ENOTSUP) return target.abandon(noted.error());
   if (Status s = target.finish(may_replace); !s) return s.error();
   return copied;
 }

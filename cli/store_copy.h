@@ -17,10 +17,10 @@ using Progress = std::function<void(uint64_t)>;
 // that `to` has as holes are left out. REQUIRES: to.size_bytes() == from.size_bytes().
 Result<std::string> copy_store(Store& from, Store& to, const Progress& progress);
 
-// The same into what the URI names, which is made; replaced only if it may be. A file that is not
-// complete is not left there; of another store the error tells what is (CopyTarget). Interrupts are
-// caught from then on. Errors also: EEXIST, EINTR, ENODATA (nothing to copy), EINVAL (a copy onto
-// itself).
+// The same into what the URI names, which is made; replaced only if it may be, or is incomplete. A
+// file that is not complete is not left there; of another store the error tells what is
+// (CopyTarget). The checksum is kept, where that can be. Interrupts are caught from then on. Errors
+// also: EEXIST, EINTR, ENODATA (nothing to copy), EINVAL (a copy onto itself).
 Result<std::string> copy_store_to(Store& from, const std::string& uri, bool may_replace,
                                   const Progress& progress);
 

@@ -123,6 +123,84 @@ TEST_F(StoreCommand, RemovesWhatIsExpired) {
   EXPECT_EQ(store("verify " + uri("old")).status, 1);
 }
 
+// A copy that fails in its second batch: of a store of which a late chunk is damaged.
+TEST_F(StoreCommand, RefusesWhatWasPutInPartOnly) {
+  const std::string source = "'" + servers_->uri("s", "replicas=0&compress=zstd") + "'";
+  ASSERT_EQ(store("put " + path("file") + " " + source).status, 0);
+  for (const redis::Value& key : servers_->ask(0, {"KEYS", "oc:*:300"}).items)
+    servers_->ask(0, {"SETRANGE", key.text, "3", "!!"});
+  ASSERT_EQ(store("put " + path("file") + " " + uri("whole")).status, 0);
+  for (const std::string name : {"part", "whole"}) {
+    const Outcome put = store("put --replace " + source + " " + uri(name));
+    EXPECT_EQ(put.status, 1);
+    EXPECT_EQ(put.error_lines(), 1u) << put.err;
+    for (const std::string& words :
+         {"get " + uri(name) + " " + path("out"), "verify " + uri(name),
+          "verify " + uri(name) + " " + path("file"), "put " + uri(name) + " " + uri("b")}) {
+      const Outcome refused = store(words);
+      EXPECT_EQ(refused.status, 1) << words;
+      EXPECT_EQ(refused.error_lines(), 1u) << refused.err;
+      EXPECT_NE(refused.err.find("put it again, or remove it (`outcore store rm`)"),
+                std::string::npos)
+          << refused.err;
+    }
+    EXPECT_FALSE(std::filesystem::exists(path("out")));
+    for (const bool is_writable : {false, true}) {
+      OpenOptions options;
+      options.is_writable = options.may_create = is_writable;
+      EXPECT_EQ(open_store(servers_->uri(name, "replicas=0"), options).code(), EUCLEAN);
+    }
+    EXPECT_NE(store("ls " + uri("")).out.find(name + "  incomplete"), std::string::npos);
+  }
+  const auto all = Json::parse_or_null(store("ls --json " + uri("")).out)["stores"];
+  ASSERT_EQ(all.size(), 3u);
+  for (const auto& one : all) EXPECT_EQ(one["is_incomplete"], one["name"] != "s");
+  EXPECT_EQ(store("put " + path("file") + " " + uri("part")).status, 0);
+  EXPECT_NE(store("verify " + uri("part")).out.find("as when it was put"), std::string::npos);
+  EXPECT_EQ(store("rm " + uri("whole")).status, 0);
+}
+
+// What an Outcore that knows nothing of this has opened for writing since is as it was before.
+TEST_F(StoreCommand, TakesWhatAnotherWriterHasHadSinceAsItIs) {
+  ASSERT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
+  const std::string record = "oc:{catalog}:a";
+  const std::string token = servers_->ask(0, {"HGET", record, "token"}).text;
+  servers_->ask(0, {"HSET", record, "incomplete", token});
+  EXPECT_EQ(store("verify " + uri("a")).status, 1);
+  servers_->ask(0, {"HINCRBY", record, "token", "1"});
+  EXPECT_EQ(store("verify " + uri("a")).status, 0);
+}
+
+TEST_F(StoreCommand, RefusesWhatIsJustPutOrWasKilled) {
+  std::filesystem::resize_file(path("file"), 64 << 20);
+  const std::string record = "oc:{catalog}:a";
+  int status = 0;
+  for (int attempt = 0; attempt < 5 && status == 0; ++attempt) {
+    store("rm " + uri("a"));
+    const std::string command = "exec " + command_path() + " store put " + path("file") + " " +
+                                "'" + servers_->uri("a", "replicas=0") + "'";
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      ::_exit(127);
+    }
+    EXPECT_TRUE(redis_test::becomes([&] {
+      return servers_->ask(0, {"HGET", record, "state"}).text == "ready";
+    }));
+    ::kill(child, SIGKILL);
+    ASSERT_EQ(::waitpid(child, &status, 0), child);  // 0: it was complete before
+  }
+  const Outcome early = store("get " + uri("a") + " " + path("out"));
+  EXPECT_EQ(early.status, 1);
+  EXPECT_NE(early.err.find("is just putting it: wait for it"), std::string::npos) << early.err;
+  servers_->ask(0, {"HSET", record, "lease", "0"});
+  const Outcome late = store("get " + uri("a") + " " + path("out"));
+  EXPECT_EQ(late.status, 1);
+  EXPECT_NE(late.err.find("a copy into it did not end"), std::string::npos) << late.err;
+  EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
+  EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
+}
+
 // The server answers late: the interrupt comes while the command waits for it. What is there may be
 // another's, who made it in between: it is told, and stays.
 TEST_F(StoreCommand, TellsWhatItLeavesWhenItIsInterrupted) {

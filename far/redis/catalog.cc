@@ -64,6 +64,13 @@ Error explain_refusal(const std::string& attempted, const std::string& refusal) 
     return {EBUSY, attempted +
                        ": it is being removed: `outcore store rm` ends a removal that was "
                        "interrupted"};
+  if (name == "INCOMPLETE")
+    return {EUCLEAN,
+            attempted +
+                (read_count(first).value_or(0) > 0
+                     ? ": " + refusal.substr(12 + first.size()) + " is just putting it: wait for it"
+                     : ": a copy into it did not end, so only a part of it is what it should be: "
+                       "put it again, or remove it (`outcore store rm`)")};
   if (name == "SHORT")
     return {EFBIG, attempted + ": it has " + first + " bytes, fewer than asked for"};
   if (name == "FULL")
@@ -169,7 +176,7 @@ Result<Record> Catalog::open(const Claim& claim) {
            std::to_string(claim.replicas), claim.new_id, format_int(claim.lifetime_ms),
            format_int(claim.capacity_bytes), std::to_string(kLeaseMs),
            claim.is_expired_only ? "1" : "0", claim.packing, claim.member,
-           std::to_string(chance_of_fence())},
+           std::to_string(chance_of_fence()), claim.is_rewritten ? "1" : "0"},
           claim.is_writer);
   if (!answer) return answer.error();
   Record record = read_record(answer.value(), claim.name);
@@ -203,6 +210,11 @@ Status Catalog::resize(const std::string& name, uint64_t token, uint64_t size_by
                        int64_t capacity_bytes) {
   return run("resize store '" + name + "'", "resize", name,
              {std::to_string(token), std::to_string(size_bytes), format_int(capacity_bytes)})
+      .status();
+}
+
+Status Catalog::begin_rewrite(const std::string& name, uint64_t token) {
+  return run("note that '" + name + "' is incomplete", "rewrite", name, {std::to_string(token)})
       .status();
 }
 

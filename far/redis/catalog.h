@@ -22,6 +22,7 @@ struct Claim {
   // Of a writer that removes the store: from now on nobody else can open it. is_expired_only:
   // ENOENT unless the store's lifetime is over.
   bool is_removal = false, is_expired_only = false;
+  bool is_rewritten = false;    // of a writer that begins with begin_rewrite()
   uint64_t size_bytes = 0;      // 0: the store's own
   std::string owner_id, owner;  // set by set_owner()
   // Of a writer that shares its lease with other members; empty: it wants the lease alone.
@@ -62,7 +63,7 @@ class Catalog {
   // Opens a store. A member joins those that share the lease already, and continues with
   // SharedLease. Errors: ENOENT, EBUSY (another process writes it; the message says which, and for
   // how long), EFBIG (it is shorter and may not grow), ENOSPC (the memory is booked by others),
-  // ENOTSUP (a member, but the chunks are packed), ETIMEDOUT, EACCES.
+  // ENOTSUP (a member, but the chunks are packed), EUCLEAN (incomplete), ETIMEDOUT, EACCES.
   Result<Record> open(const Claim& claim);
   // Extends the lease to kLeaseMs from now. ESTALE in `code`: another process has it.
   Status renew(const std::string& name, uint64_t token);
@@ -71,6 +72,9 @@ class Catalog {
   Status release(const std::string& name, uint64_t token, int64_t lifetime_ms = -1);
   Status resize(const std::string& name, uint64_t token, uint64_t size_bytes,
                 int64_t capacity_bytes);
+  // From now on the store is incomplete: until note_checksum(), or the next lease of a writer that
+  // may open it, nobody else can open it but whoever rewrites or removes it.
+  Status begin_rewrite(const std::string& name, uint64_t token);
   Status note_checksum(const std::string& name, uint64_t token, const std::string& checksum);
   Status drop(const std::string& name, uint64_t token);
   // All stores, those with damaged records included: see Record::damage.

@@ -8,6 +8,9 @@
 //   lock:WHAT   the member that has it, and the turn in which it took it
 //   heard       when any of them last said something
 //   turn:ID     the last turn that the member has ended: what it asked for before comes too late
+// and of one that is put, or whose put did not end,
+//   incomplete  the token of that put: another token's counts no more, so writers that do not know
+//               the field, and leave it there, do no harm
 // Writers of before know none of them, and see one owner and one lease: the longest.
 #pragma once
 
@@ -86,6 +89,7 @@ if verb == 'open' then
   local chunk, parts, replicas, id = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
   local lifetime, capacity = tonumber(ARGV[12]), tonumber(ARGV[13])
   local lease, packing, member, chance = tonumber(ARGV[14]), ARGV[16], ARGV[17], ARGV[18]
+  local is_rewritten = ARGV[19] == '1'
   local is_there = redis.call('EXISTS', record) == 1
   if not is_there and (not create or mode ~= 'w') then return redis.error_reply('MISSING store') end
   if mode ~= 'd' and is_there and get('state') == 'removing' then
@@ -102,6 +106,10 @@ if verb == 'open' then
     if holder ~= '' and holder ~= me and left > 0 and not is_joined then
       return redis.error_reply('TAKEN ' .. int(left) .. ' ' .. (get('owner') or ''))
     end
+  end
+  if mode ~= 'd' and is_there and not is_rewritten and get('incomplete') == get('token') then
+    return redis.error_reply('INCOMPLETE ' .. int(math.max(number('lease') - now, 0)) .. ' ' ..
+                             (get('owner') or ''))
   end
   if mode == 'd' then
     local deadline = number('deadline')
@@ -177,8 +185,11 @@ elseif verb == 'resize' then
   local full = book(size, number('chunk'), number('parts'), tonumber(ARGV[5]))
   if full then return redis.error_reply(full) end
   put('size', int(size))
+elseif verb == 'rewrite' then
+  put('incomplete', me)
 elseif verb == 'sum' then
   put('checksum', ARGV[4])
+  redis.call('HDEL', record, 'incomplete')
 elseif verb == 'drop' then
   redis.call('DEL', record)
   redis.call('SREM', set, name)

@@ -104,6 +104,8 @@ Record read_record(const Value& value, const std::string& name) {
   record.packing = reader.text("packing");
   if (record.packing.size() > kPackingBytesMax) reader.refuse("packing", "is too long");
   record.checksum = reader.text("checksum");
+  const std::string& incomplete = value.field("incomplete");
+  record.is_incomplete = !incomplete.empty() && incomplete == value.field("token");
   record.damage = reader.damage();
   return record;
 }

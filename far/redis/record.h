@@ -18,14 +18,15 @@ struct Record {
   // The token, and 20 random bits below it, so that two writers differ even if a server that took
   // over had lost the last change of the catalog. Members that share a lease have the same.
   uint64_t fence_token = 0;
-  std::string owner;         // who writes it, for people; empty: nobody
-  int64_t lease_ms = 0;      // until the lease of the owner ends; negative: it has ended
-  uint64_t lifetime_ms = 0;  // 0: for ever
-  int64_t left_ms = 0;       // until it may be removed, if it has a lifetime
-  bool is_new = false;       // some of its fences do not exist yet
-  std::string packing;       // of its chunks, as Packing::text(); empty: not packed
-  std::string checksum;      // from note_checksum(); empty: a writer has opened it since
-  std::string damage;        // why it cannot be used; then only the name is valid
+  std::string owner;           // who writes it, for people; empty: nobody
+  int64_t lease_ms = 0;        // until the lease of the owner ends; negative: it has ended
+  uint64_t lifetime_ms = 0;    // 0: for ever
+  int64_t left_ms = 0;         // until it may be removed, if it has a lifetime
+  bool is_new = false;         // some of its fences do not exist yet
+  std::string packing;         // of its chunks, as Packing::text(); empty: not packed
+  std::string checksum;        // from note_checksum(); empty: a writer has opened it since
+  bool is_incomplete = false;  // a copy into it is under way, or did not end
+  std::string damage;          // why it cannot be used; then only the name is valid
   bool is_expired() const {
     return damage.empty() && lifetime_ms != 0 && left_ms <= 0 && lease_ms <= 0;
   }

@@ -64,6 +64,7 @@ Status RedisStore::claim(const OpenOptions& how, int64_t capacity_bytes, bool is
   claim.name = options_.name;
   claim.is_writer = how.is_writable;
   claim.may_create = how.may_create;
+  claim.is_rewritten = how.is_rewritten;
   claim.size_bytes = how.size_bytes;
   is_shared ? claim.set_member() : claim.set_owner();
   const bool is_packed =
@@ -139,8 +140,13 @@ Status RedisStore::reclaim_expired() {
   return {};
 }
 
+Status RedisStore::begin_rewrite() {
+  const Status s = servers_->catalog->begin_rewrite(options_.name, record_.token);
+  return s ? s : refuse_redis(options_, s.code(), s.message());
+}
+
 // A writer takes the fences; a reader checks them.
-Status RedisStore::take_over() {
+Status RedisStore::take_over(bool is_rewritten) {
   const redis::Layout layout{record_.id, record_.part_count, record_.chunk_bytes,
                              packer_ != nullptr};
   const uint64_t timeout_ns = options_.timeout_ms * 1'000'000;
@@ -163,6 +169,9 @@ Status RedisStore::take_over() {
     bool is_untouched = false;
     if (result == 0)
       result = chunks_->take_fences(record_.fence_token, record_.is_new, &is_untouched);
+    // Nothing can refuse it any more, and nobody has seen it yet if it is new.
+    if (result == 0 && is_rewritten)
+      if (Status s = begin_rewrite(); !s) return s;
     if (result == 0 && record_.is_new) {
       if (Status s = servers_->catalog->mark_ready(options_.name, record_.token); !s)
         return refuse_redis(options_, s.code(), s.message());
@@ -210,6 +219,8 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
       if (result != 0)
         return refuse_redis(options, -result, "this process has it open, smaller than asked for");
     }
+    if (how.is_rewritten)
+      if (Status s = known->begin_rewrite(); !s) return s.error();
     return std::shared_ptr<Store>(known);
   }
   auto made = make(options, how, limits, false);
@@ -246,7 +257,7 @@ Result<std::shared_ptr<RedisStore>> RedisStore::make(const RedisOptions& options
     const bool is_lacking = !replicated && (s.code() == ENOENT || s.code() == EFBIG);
     return is_lacking ? replicated.error() : s.error();
   }
-  if (Status s = store->take_over(); !s) return s.error();
+  if (Status s = store->take_over(how.is_rewritten); !s) return s.error();
   store->size_bytes_.store(store->record_.size_bytes);
   store->traits_.is_fault_safe = !options.is_tls;
   store->traits_.has_slow_writes = true;

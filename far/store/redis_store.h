@@ -100,7 +100,8 @@ class RedisStore final : public Store {
   Status choose_packer();
   static constexpr uint64_t kRetiredMs = 1000;  // how long the store is kept after expire_soon()
   Status reclaim_expired();
-  Status take_over();
+  Status begin_rewrite();
+  Status take_over(bool is_rewritten);
   [[gnu::noinline]] void transfer_plain(std::span<StoreRequest> batch);
   [[gnu::noinline]] void write_parts(std::span<StoreRequest> batch);
   void keep_lease();

@@ -171,6 +171,10 @@ struct OpenOptions {
   uint64_t size_bytes = 0;
   // For scratch stores: the folder of their unnamed files. Empty: TMPDIR, else /var/tmp.
   std::string scratch_dir;
+  // All of it is written anew. A store on Redis servers is incomplete from now on: until
+  // note_checksum() others are refused (EUCLEAN), also if the process ends before. Other kinds do
+  // not look at this.
+  bool is_rewritten = false;
 };
 
 // Opens the store that the URI names: PATH or file:PATH, sparse:DIR?segment=64M, scratch:[DIR],
