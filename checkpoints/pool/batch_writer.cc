@@ -179,6 +179,8 @@ void BatchWriter::flush() {
         whole.sum = checksum_of({whole.bytes, pool_.chunk_bytes_});
     join();
     if (!transfers_.empty()) pool_.data_->transfer(transfers_);
+    for (StoreRequest& r : transfers_)
+      if (Pool::is_full(r.result)) r.result = pool_.write_data(r.offset, {r.bytes, r.size_bytes});
     publish();
   }
   wholes_.clear();

@@ -14,10 +14,8 @@ constexpr uint64_t kGrowBytesMax = 256 << 20;
 // Free blocks are searched from the beginning again when they are this part of the file. Earlier,
 // single free blocks here and there would turn one large write into many small ones.
 constexpr uint64_t kFreeShare = 8;
-// Space goes back to the filesystem in groups of 64 neighbouring blocks, a word of bits. For a
-// single block that would take a fifth of a millisecond, and fragment the file.
-constexpr uint64_t kGroup = 64;
 constexpr uint64_t kPunchedGroupsMax = 256;
+constexpr uint64_t kPunchedSinglesMax = 16384;
 
 }  // namespace
 
@@ -131,6 +129,7 @@ void BlockHeap::free_locked(uint32_t block) {
   OC_CHECK(used_count_ != 0);
   bits_[block / 64] &= ~(uint64_t{1} << block % 64);
   --used_count_;
+  ++freed_count_;
 }
 
 void BlockHeap::free(uint32_t block) {
@@ -208,23 +207,105 @@ void BlockHeap::free_runs(const std::vector<Run>& runs) {
          ++group)
       if (groups.empty() || groups.back() != group) groups.push_back(group);
   for (size_t i = 0; i < groups.size();) {
-    const uint64_t first = groups[i];
-    uint64_t count = 0;
-    for (; i < groups.size() && groups[i] == first + count && count < kPunchedGroupsMax; ++i) {
-      if (!claim_group(groups[i])) break;
-      ++count;
-    }
-    if (count == 0) {
-      ++i;
-      continue;
-    }
-    data_.punch(first * kGroup * chunk_bytes_, count * kGroup * chunk_bytes_);
+    const size_t first = i++;
+    while (i < groups.size() && groups[i] == groups[i - 1] + 1) ++i;
+    give_back(groups[first], groups[i - 1] + 1);
+  }
+}
+
+void BlockHeap::free_young(uint32_t commit) {
+  const os::SignalBlock block_signals;
+  const os::Locked locked(lock_);
+  size_t kept_count = 0;
+  for (const Grave& grave : fresh_)
+    if (grave.birth <= commit)
+      fresh_[kept_count++] = grave;
+    else
+      free_locked(grave.block);
+  fresh_.truncate(kept_count);
+}
+
+void BlockHeap::give_back_groups() {
+  uint64_t end = 0;
+  {
+    const os::SignalBlock block_signals;
+    const os::Locked growing(growing_);  // another thread may be doing it
+    const os::Locked locked(lock_);
+    if (freed_count_ - freed_at_groups_ < kGroup) return;
+    freed_at_groups_ = freed_count_;
+    end = capacity_ / kGroup;
+  }
+  give_back(0, end);
+}
+
+void BlockHeap::give_back_singles() {
+  uint64_t word_count = 0;
+  {
     const os::SignalBlock block_signals;
     const os::Locked locked(lock_);
-    OC_CHECK(used_count_ >= count * kGroup);
-    for (uint64_t group = first; group < first + count; ++group) bits_[group] = 0;
-    used_count_ -= count * kGroup;
+    if (freed_count_ == freed_at_singles_) return;
+    freed_at_singles_ = freed_count_;
+    word_count = capacity_ / kGroup;
   }
+  uint64_t punched = 0, seen = 0;
+  for (; seen < word_count && punched < kPunchedSinglesMax; ++seen) {
+    singles_cursor_ = (singles_cursor_ + 1) % word_count;
+    punched += punch_free_of(singles_cursor_);
+  }
+  if (seen == word_count) return;
+  const os::SignalBlock block_signals;
+  const os::Locked locked(lock_);
+  freed_at_singles_ = 0;  // the next call goes on
+}
+
+void BlockHeap::give_back(uint64_t first_group, uint64_t end_group) {
+  for (uint64_t group = first_group; group < end_group;)
+    group += std::max<uint64_t>(punch_groups(group, end_group), 1);
+}
+
+// Gives back the free groups that begin with this one, up to the first that is not free, and not
+// too many at a time: meanwhile they look used. A writer that finds no other space waits for
+// growing_, and then looks again. Returns their number.
+uint64_t BlockHeap::punch_groups(uint64_t first_group, uint64_t end_group) {
+  const os::SignalBlock block_signals;
+  const os::Locked growing(growing_);
+  end_group = std::min(end_group, first_group + kPunchedGroupsMax);
+  uint64_t end = first_group;
+  while (end < end_group && claim_group(end)) ++end;
+  const uint64_t count = end - first_group;
+  if (count == 0) return 0;
+  data_.punch(first_group * kGroup * chunk_bytes_, count * kGroup * chunk_bytes_);
+  const os::Locked locked(lock_);
+  OC_CHECK(used_count_ >= count * kGroup);
+  for (uint64_t group = first_group; group < end; ++group) bits_[group] = 0;
+  used_count_ -= count * kGroup;
+  return count;
+}
+
+// Gives back the free blocks of a word of bits. Returns how many pieces they were.
+uint64_t BlockHeap::punch_free_of(uint64_t word) {
+  const os::SignalBlock block_signals;
+  const os::Locked growing(growing_);
+  uint64_t free_bits = 0;
+  {
+    const os::Locked locked(lock_);
+    if ((word + 1) * kGroup > capacity_ || bits_[word] == UINT64_MAX) return 0;
+    free_bits = ~bits_[word];
+    bits_[word] = UINT64_MAX;
+    used_count_ += static_cast<uint64_t>(__builtin_popcountll(free_bits));
+  }
+  uint64_t pieces = 0;
+  for (uint64_t at = 0; at < kGroup; ++at) {
+    const uint64_t first = at;
+    while (at < kGroup && (free_bits >> at & 1) != 0) ++at;
+    if (at == first) continue;
+    data_.punch((word * kGroup + first) * chunk_bytes_, (at - first) * chunk_bytes_);
+    ++pieces;
+  }
+  const os::Locked locked(lock_);
+  bits_[word] &= ~free_bits;
+  used_count_ -= static_cast<uint64_t>(__builtin_popcountll(free_bits));
+  return pieces;
 }
 
 // Marks all blocks of the group as used, if all of them are free. False: they are not.

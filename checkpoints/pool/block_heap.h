@@ -66,6 +66,14 @@ class BlockHeap {
   // Frees the blocks. Where that makes many neighbouring blocks free, their space goes back to the
   // filesystem.
   void free_runs(const std::vector<Run>& runs);
+  // Frees what has died since the last cut and was born after this commit, the last: no commit has
+  // it. REQUIRES: none is under way.
+  void free_young(uint32_t commit);
+  // For a full disk: gives the space of free blocks back to the filesystem, if some were freed
+  // since the last time: that of all groups of 64 neighbours; and that of others, so many at a time
+  // that it ends within seconds. The first also on the fault path.
+  void give_back_groups();
+  void give_back_singles();
   // Makes these blocks live again (`blocks` ascends).
   void resurrect(const MappedArray<uint32_t>& blocks);
 
@@ -77,9 +85,16 @@ class BlockHeap {
   bool is_valid() const;
 
  private:
+  // Space goes back to the filesystem in groups of 64 neighbouring blocks, a word of bits. For a
+  // single block that would take a fifth of a millisecond, and fragment the file.
+  static constexpr uint64_t kGroup = 64;
+
   int grow(uint64_t wanted);
   bool cover(uint64_t capacity);
   bool claim_group(uint64_t group);
+  void give_back(uint64_t first_group, uint64_t end_group);
+  uint64_t punch_groups(uint64_t first_group, uint64_t end_group);
+  uint64_t punch_free_of(uint64_t word);
   Run take_from(uint64_t begin, uint64_t end, uint32_t most);
   bool bit(uint64_t block) const { return (bits_[block / 64] >> block % 64 & 1) != 0; }
   void free_locked(uint32_t block);
@@ -92,8 +107,11 @@ class BlockHeap {
   uint64_t capacity_ = 0;
   uint64_t used_count_ = 0;  // without block 0
   uint64_t cursor_ = 1;
-  MappedArray<Grave> fresh_;  // since the last cut
-  MappedArray<Grave> kept_;   // those that a held state needs
+  uint64_t freed_count_ = kGroup;  // since the pool was opened; what was free before is unknown
+  uint64_t freed_at_groups_ = 0, freed_at_singles_ = 0;  // when space was last given back
+  uint64_t singles_cursor_ = 0;  // the word from which give_back_singles() goes on
+  MappedArray<Grave> fresh_;     // since the last cut
+  MappedArray<Grave> kept_;      // those that a held state needs
 };
 
 }  // namespace outcore::versioned

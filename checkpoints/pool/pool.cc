@@ -1,4 +1,4 @@
-// How a pool is created, opened and closed; and its objects.
+// How a pool is created and opened; and its objects.
 #include "checkpoints/pool/pool.h"
 
 #include <sys/random.h>
@@ -188,6 +188,7 @@ Status Pool::adopt(Loaded& loaded) {
   State& state = loaded.state;
   last_commit_ = state.commit;
   interval_ = state.commit + 1;
+  free_from_ = state.commit + 1;
   next_object_ = state.next_object;
   checkpoints_ = std::move(state.checkpoints);
   for (const uint32_t commit : disk_->held_by_others())
@@ -226,25 +227,6 @@ Status Pool::adopt_blocks(const State& state) {
     if (!heap_->adopt_grave(grave))
       return wrong("its last journal is damaged, or data was cut short: a checkpoint needs block " +
                    std::to_string(grave.block));
-  return {};
-}
-
-Pool::~Pool() { (void)close(); }
-
-Status Pool::close() {
-  // In a forked child another thread of the parent may have held the lock: it would stay locked for
-  // ever.
-  if (!disk_->is_of_this_process()) return {};
-  const std::lock_guard guard(mutex_);
-  if (is_closed_) return {};
-  if (lost_.code == 0 && has_changes())
-    if (const auto done = commit_locked({}, {}); !done) {
-      is_closed_ = lost_.code != 0;  // if it is still open, the caller may try again
-      return done.error();
-    }
-  is_closed_ = true;
-  if (lost_.code != 0) return lost_;
-  journal_->append(RecordType::kClosed, last_commit_, {}, {true, true});  // an error does no harm
   return {};
 }
 

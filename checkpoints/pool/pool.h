@@ -90,8 +90,8 @@ class Pool {
   // chunk size, or a newer format), EIO (damage: the message has the file, the offset, and which
   // checkpoints can still be read).
   static Result<std::shared_ptr<Pool>> open(std::shared_ptr<Disk> disk, const PoolOptions& options);
-  // Commits what was written. If that fails, it is lost without a message: call close() to get the
-  // error.
+  // Commits what was written. If that fails, it is lost: call close() to get the error. Where
+  // stores were opened, whose owners cannot, one line on standard error says so.
   ~Pool();
   // Commits, and notes that the pool was closed properly. Afterwards only reads and the destructor
   // are allowed. If the commit fails for a reason that may pass (a full disk), the pool stays open.
@@ -120,12 +120,22 @@ class Pool {
   // commit may be tried again, unless an fsync failed: after that nobody knows what was stored, all
   // further commits fail, and reads still work.
   Result<uint32_t> commit(const std::string& name = {}, const std::string& comment = {});
-  // Success, or why no commit can succeed any more.
+  // Success, or why no commit can succeed any more. Waits for a commit that is under way.
   Status can_commit() const;
+  // Whether a commit failed so that no other can succeed. Waits for nothing.
+  bool is_lost() const { return is_lost_; }
   // From now on every commit fails with this error.
   void refuse_commits(const Error& why);
   // commit(), if something has changed. 0 or -errno.
   int sync();
+
+  // For the regions that write objects. end_writer(): if it is the last, everything is committed.
+  // After an error it is still one, unless `is_forced`: then its owner knows what is lost.
+  void begin_writer() { writer_count_.fetch_add(1); }
+  Status end_writer(bool is_forced);
+  // Somebody writes objects who learns of the end only by what the destructor says.
+  void note_store() { has_stores_ = true; }
+
   // Writes what was written so far to the disk. It is not part of a commit yet, but the next commit
   // takes less time.
   Status sync_data();
@@ -177,6 +187,8 @@ class Pool {
                                                  const MappedArray<Grave>& graves,
                                                  uint64_t sequence);
 
+  static bool is_full(int error);
+  int write_data(uint64_t offset, std::span<const std::byte> from);
   static bool is_inside(const Object& object, uint64_t offset, uint64_t size_bytes);
   int check_writable(const Object& object);
   int write_stretch(Object& object, uint64_t chunk, uint32_t count, const std::byte* from);
@@ -188,6 +200,10 @@ class Pool {
 
   Status check_usable(const std::string& attempted) const;
   Result<uint32_t> commit_locked(const std::string& name, const std::string& comment);
+  void lose(const Error& why);
+  int append(RecordType type, uint32_t commit, std::span<const std::byte> payload,
+             Journal::How how);
+  void drop_uncommitted();
   int carry_out(Cut& cut, bool& is_lost);
   void make_cut(Cut& cut);
   void undo_cut(Cut& cut);
@@ -216,7 +232,10 @@ class Pool {
 
   os::EpochGate gate_;                 // passed by writers that enter chunks into maps
   std::atomic<uint32_t> interval_{1};  // the number of the next commit; changes behind the gate
-  std::array<os::Lock, 64> stripes_;   // locks of chunks that are written in parts
+  // No commit that there is, or is under way, has blocks that were born so late. It grows behind
+  // the gate. Less than interval_ after commits that failed.
+  std::atomic<uint32_t> free_from_{1};
+  std::array<os::Lock, 64> stripes_;  // locks of chunks that are written in parts
   std::mutex making_;
 
   // Guards all members below. A commit holds it to its end. Not the fault path.
@@ -236,6 +255,11 @@ class Pool {
   std::vector<JournalFile> journals_;
   Error lost_;             // why nothing can be committed any more; none so far
   bool is_closed_ = true;  // until there is something to close
+
+  std::atomic<bool> is_lost_{false};  // lost_ is set, for those who do not have the lock
+  std::atomic<uint32_t> writer_count_{0};
+  std::atomic<bool> has_stores_{false};    // written by stores, so a loss has to be told
+  std::atomic<bool> is_loss_told_{false};  // to the owner of the last writer
 };
 
 }  // namespace outcore::versioned

@@ -60,9 +60,9 @@ Status Pool::remove(const std::vector<std::string>& names) {
   Encoder record;
   record.put(static_cast<uint32_t>(numbers.size()));
   for (const uint32_t number : numbers) record.put(number);
-  const int error = numbers.empty() ? 0
-                                    : journal_->append(RecordType::kRemoval, last_commit_,
-                                                       record.bytes(), {true, true});
+  const int error = numbers.empty()
+                        ? 0
+                        : append(RecordType::kRemoval, last_commit_, record.bytes(), {true, true});
   if (error == 0) {
     std::erase_if(checkpoints_, [&](const Checkpoint& c) {
       return std::count(numbers.begin(), numbers.end(), c.number) > 0;
@@ -89,8 +89,7 @@ Status Pool::rename(const std::string& from, const std::string& to) {
   Encoder record;
   record.put(found->number);
   record.put(std::string_view(to));
-  const int error =
-      journal_->append(RecordType::kRename, last_commit_, record.bytes(), {true, true});
+  const int error = append(RecordType::kRename, last_commit_, record.bytes(), {true, true});
   if (error != 0) return fail(error, attempted, journal_->is_broken());
   found->name = to;
   return {};
@@ -157,18 +156,18 @@ int Pool::restore(const State& state, std::vector<std::shared_ptr<Object>>& miss
 // entry.
 int Pool::restore_object(Object& object, const StateObject& as,
                          MappedArray<uint32_t>& resurrected) {
-  const uint32_t now = interval_.load();
+  const uint32_t now = interval_.load(), free_from = free_from_.load();
   OC_ASSERT(gate_.is_closed());
   ChunkMap& map = *object.map_;
   int error = 0;
   // Each chunk is exchanged in one step: concurrent readers find the old bytes or the new ones.
   const auto exchange = [&](uint64_t chunk, Entry old, Entry entry) {
     OC_ASSERT(old.block == 0 || old.birth <= now);
-    if (old.block != 0 && old.birth != now) error = heap_->bury({old.block, old.birth, now});
+    if (old.block != 0 && old.birth < free_from) error = heap_->bury({old.block, old.birth, now});
     if (error != 0) return;
     map.set(chunk, entry);
     map.mark_changed(chunk);
-    if (old.block != 0 && old.birth == now) heap_->free(old.block);
+    if (old.block != 0 && old.birth >= free_from) heap_->free(old.block);
   };
   map.for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry old) {
     if (error == 0 && as.map->get(chunk).block == 0) exchange(chunk, old, Entry{});

@@ -63,17 +63,24 @@ Status Pool::fail(int error, const std::string& attempted, bool is_lost) {
   Error told = base::system_error(
       error, attempted, error == -ENOSPC ? "remove checkpoints, or make space on the disk" : "");
   last_failure_.note(told.message.c_str());
-  if (is_lost && lost_.code == 0)
-    lost_ = {told.code, "what was stored last is uncertain (" + told.message +
-                            "): mend the disk and open the pool again; it will have its last "
-                            "complete commit"};
+  if (is_lost)
+    lose({told.code, "what was stored last is uncertain (" + told.message +
+                         "): mend the disk and open the pool again; it will have its last "
+                         "complete commit"});
   return told;
+}
+
+// The first reason counts.
+void Pool::lose(const Error& why) {
+  OC_ASSERT(why.code != 0);
+  if (lost_.code == 0) lost_ = why;
+  is_lost_ = true;
 }
 
 void Pool::refuse_commits(const Error& why) {
   const std::lock_guard guard(mutex_);
   last_failure_.note(why.message.c_str());
-  if (lost_.code == 0) lost_ = why;
+  lose(why);
 }
 
 bool Pool::has_changes() const {
@@ -192,17 +199,21 @@ void Pool::make_cut(Cut& cut) {
     });
   heap_->take_graves(cut.graves);
   interval_.store(cut.commit + 1);
+  free_from_.store(cut.commit + 1);
   gate_.open();
   cut.checkpoint.number = cut.commit;
 }
 
-// The commit is not on the disk, and never will be: its changes belong to the next commit.
+// The commit is not on the disk, and never will be: its changes belong to the next commit. What was
+// born since the last one, and is dead, nobody needs: a full disk needs its space.
 void Pool::undo_cut(Cut& cut) {
   changed_objects_.merge(cut.changed_objects);
   reborn_objects_.merge(cut.reborn_objects);
   for (Cut::Group& group : cut.groups)
     for (const Change& change : group.changes) group.object->map_->mark_changed(change.chunk);
   heap_->return_graves(cut.graves);
+  heap_->free_young(last_commit_);
+  free_from_.store(last_commit_ + 1);
 }
 
 int Pool::write_commit(Cut& cut) {
@@ -227,7 +238,21 @@ int Pool::write_commit(Cut& cut) {
     record.put(static_cast<uint32_t>(group.changes.size()));
     for (const Change& change : group.changes) record.put(change);
   }
-  return journal_->append(RecordType::kCommit, cut.commit, record.bytes(), {});
+  return append(RecordType::kCommit, cut.commit, record.bytes(), {});
+}
+
+// If the disk is full, the space of free blocks goes back to it, and the record is tried again. 0
+// or -errno.
+int Pool::append(RecordType type, uint32_t commit, std::span<const std::byte> payload,
+                 Journal::How how) {
+  const auto try_once = [&] { return journal_->append(type, commit, payload, how); };
+  int error = try_once();
+  if (!is_full(error) || journal_->is_broken()) return error;
+  heap_->give_back_groups();
+  error = try_once();
+  if (!is_full(error) || journal_->is_broken()) return error;
+  heap_->give_back_singles();
+  return try_once();
 }
 
 // The numbers of the commits whose blocks are kept, ascending.

@@ -25,6 +25,16 @@ bool Pool::is_inside(const Object& object, uint64_t offset, uint64_t size_bytes)
   return offset <= object_bytes && size_bytes <= object_bytes - offset;
 }
 
+bool Pool::is_full(int error) { return error == -ENOSPC || error == -EDQUOT; }
+
+// A free block may have no space, while others have some that are not the next to be taken.
+int Pool::write_data(uint64_t offset, std::span<const std::byte> from) {
+  const int error = data_->write(offset, from);
+  if (!is_full(error)) return error;
+  heap_->give_back_groups();
+  return data_->write(offset, from);
+}
+
 void Pool::note(int error, const char* what, const Object& object) {
   char text[512];
   std::snprintf(text, sizeof text, "%s object %s in %s: %s%s", what, object.name().c_str(),
@@ -46,17 +56,18 @@ int Pool::publish(Object& object, uint64_t chunk, uint32_t block, uint64_t sum) 
   OC_ASSERT(block != UINT32_MAX);
   if (object.is_removed()) return -ENOENT;
   const uint32_t now = interval_.load(std::memory_order_relaxed);
+  const uint32_t free_from = free_from_.load(std::memory_order_relaxed);
   const Entry old = object.map_->get(chunk);
   OC_ASSERT(old.block == 0 || old.birth <= now);
   if (old.block == 0 && block == 0) return 0;
   OC_CHECK(old.block != block);
   if (block != 0 && chunk * chunk_bytes_ >= object.size_bytes()) return -ENXIO;
-  if (old.block != 0 && old.birth != now)
+  if (old.block != 0 && old.birth < free_from)
     if (const int error = heap_->bury({old.block, old.birth, now}); error != 0) return error;
   object.map_->set(chunk, block == 0 ? Entry{} : Entry{block, now, sum});
   object.map_->mark_changed(chunk);
   // No commit contains it, so it can be freed at once.
-  if (old.block != 0 && old.birth == now) heap_->free(old.block);
+  if (old.block != 0 && old.birth >= free_from) heap_->free(old.block);
   return 0;
 }
 
@@ -71,8 +82,8 @@ int Pool::write_stretch(Object& object, uint64_t chunk, uint32_t count, const st
     const Run run = heap_->allocate(count - got, error);
     for (uint32_t i = 0; i < run.count; ++i) blocks[got + i] = run.first + i;
     if (run.count > 0)
-      error = data_->write(uint64_t{run.first} * chunk_bytes_,
-                           {from + size_t{got} * chunk_bytes_, size_t{run.count} * chunk_bytes_});
+      error = write_data(uint64_t{run.first} * chunk_bytes_,
+                         {from + size_t{got} * chunk_bytes_, size_t{run.count} * chunk_bytes_});
     got += run.count;
   }
   OC_CHECK(got <= count);
@@ -219,14 +230,14 @@ int Pool::resize(Object& object, uint64_t size_bytes) {
 // All chunks of the object die. REQUIRES: the gate is closed.
 int Pool::kill_all(Object& object) {
   OC_ASSERT(gate_.is_closed());
-  const uint32_t now = interval_.load();
+  const uint32_t now = interval_.load(), free_from = free_from_.load();
   int error = 0;
   // This comes first: readers look at it again when they have read.
   object.is_removed_.store(true, std::memory_order_release);
   object.map_->for_each(0, UINT64_MAX, [&](uint64_t chunk, Entry entry) {
     if (error != 0) return;
     OC_ASSERT(entry.birth <= now);
-    if (entry.birth == now)
+    if (entry.birth >= free_from)
       heap_->free(entry.block);
     else
       error = heap_->bury({entry.block, entry.birth, now});

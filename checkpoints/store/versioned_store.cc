@@ -132,6 +132,7 @@ Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions&
     if (const int error = pool->resize(*object, options.size_bytes); error != 0)
       return base::system_error(error, "store '" + uri.text + "': " + attempted + "; extend it");
   }
+  pool->note_store();
   return std::shared_ptr<Store>(std::make_shared<VersionedStore>(pool, object, uri.text, limits));
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "checkpoints/pool/pool.h"
+#include "core/store/committing.h"
 #include "core/store/registry.h"
 #include "outcore/store.h"
 
@@ -21,7 +22,7 @@ Result<std::shared_ptr<Store>> open_versioned(const Uri& uri, const OpenOptions&
 // What is wrong with such a URI. Errors: EINVAL.
 Status check_versioned(const Uri& uri);
 
-class VersionedStore final : public Store {
+class VersionedStore final : public Store, public Committing {
  public:
   VersionedStore(std::shared_ptr<versioned::Pool> pool, std::shared_ptr<versioned::Object> object,
                  std::string uri, const StoreLimits& limits);
@@ -50,6 +51,9 @@ class VersionedStore final : public Store {
     return pool_->is_hole(*object_, offset, size_bytes);
   }
   void register_buffer(std::span<std::byte> buffer) override { pool_->register_buffer(buffer); }
+  void begin_writing() override { pool_->begin_writer(); }
+  Status end_writing(bool is_forced) override { return pool_->end_writer(is_forced); }
+  Status can_commit() const override { return pool_->is_lost() ? pool_->can_commit() : Status(); }
   StoreTraits traits() const override { return traits_; }
   std::string uri() const override { return uri_; }
   std::string remark() const override;

@@ -14,6 +14,7 @@
 #include "core/region/address_map.h"
 #include "core/region/view_pool.h"
 #include "core/runtime/inheritance.h"
+#include "core/runtime/last_writer.h"
 #include "core/runtime/learnt_starts.h"
 #include "core/runtime/map_checks.h"
 #include "core/runtime/overlay.h"
@@ -101,6 +102,7 @@ Result<std::unique_ptr<Region::Impl>> Mapper::map(std::shared_ptr<Store> store,
     return Error{s.code(), "map " + uri + ": " + s.message()};
   }
   runtime_.regions.push_back(region.get());
+  begin_writing(runtime_, *region);
   Inheritance::note_mapped(*region);
   runtime_.learnt->learn_by_option(*region);
   return region;
@@ -367,19 +369,16 @@ Status Mapper::unmap(Region::Impl& region, bool force) {
   OC_CHECK(region.view != nullptr);
   OC_CHECK(region.view->cache == region.cache);
   PageCache& cache = *region.cache;
-  Status first;
-  {
-    const os::SignalBlock block;
-    if (region.access == Access::kReadWrite)
-      first = runtime_.engine->flush(cache, region.view->first_page(), region.view->end_page(),
-                                     force ? paging::OnTimeout::kGoOn : paging::OnTimeout::kStop);
-    if (!first.ok() && !force) return first;
-  }
+  const Status first = store_before_unmap(runtime_, region, force);
+  if (!first.ok() && !force) return first;
   // If no other view shows its pages, they are dropped together with the view.
   const uint64_t from = region.view->first_page(), to = region.view->end_page();
   const bool must_empty = cache.view_count > 1 && !cache.frames->can_share();
   if (must_empty) {
-    if (Status s = runtime_.engine->evict_and_block(cache, from, to); !s) return s;
+    if (Status s = runtime_.engine->evict_and_block(cache, from, to); !s) {
+      begin_writing(runtime_, region);
+      return s;
+    }
     region.view->is_replaced = true;
   }
   runtime_.engine->hide_view(region.view);

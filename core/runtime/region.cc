@@ -12,6 +12,7 @@
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
 #include "core/runtime/inheritance.h"
+#include "core/runtime/last_writer.h"
 #include "core/runtime/mapper.h"
 #include "core/runtime/region_call.h"
 #include "core/runtime/runtime_impl.h"
@@ -200,7 +201,8 @@ Status Region::flush(uint64_t offset, uint64_t size_bytes) {
   if (!call.status.ok()) return call.status;
   if (impl_->access != Access::kReadWrite) return {};
   const os::SignalBlock block;
-  return impl_->runtime->engine->flush(*impl_->cache, call.first, call.end);
+  Status s = impl_->runtime->engine->flush(*impl_->cache, call.first, call.end);
+  return s.ok() ? runtime::check_committable(*impl_) : s;
 }
 
 Status Region::flush() { return flush(0, is_mapped() ? impl_->view->mapped_bytes() : 0); }

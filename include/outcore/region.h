@@ -88,7 +88,8 @@ class Region {
   // Writes the dirty bytes of the range to the store. Success: the store has every byte that was
   // written before the call. Otherwise returns the first error of the store, with what was
   // attempted. An error of an earlier write-back is reported once, too, except that the store was
-  // full (ENOSPC, EDQUOT) if all of the range is stored by now.
+  // full (ENOSPC, EDQUOT) if all of the range is stored by now. So does a store that can commit
+  // nothing any more (versioned:, after an fsync that failed), each time.
   Status flush(uint64_t offset, uint64_t size_bytes);
   Status flush();
   // flush(), then makes the store durable.
@@ -118,7 +119,8 @@ class Region {
 
   // Flushes, unmaps and frees everything, even after an error; returns the first error. If dirty
   // bytes could not be stored, the region stays mapped and the error says so, unless `force`: then
-  // those bytes are lost.
+  // those bytes are lost. The last region that writes a store of kind versioned: (of all objects of
+  // its folder) commits, and stays if that fails.
   Status unmap(bool force = false);
 
  private:

@@ -36,6 +36,7 @@ class SimFile final : public File {
     const bool needs_space = is_heap_ || offset + from.size() > size_bytes();
     if (error == 0 && needs_space && disk_.random_.chance(disk_.faults.enospc_permille))
       error = -ENOSPC;
+    if (error == 0) error = disk_.take_space(*inode_, offset, from.size());
     if (error != 0) count = disk_.random_.below(count + 1);
     put(offset, from.first(count));
     return error;
@@ -60,6 +61,7 @@ class SimFile final : public File {
   int allocate(uint64_t offset, uint64_t size) override {
     disk_.changing();
     if (disk_.random_.chance(disk_.faults.enospc_permille)) return -ENOSPC;
+    if (const int error = disk_.take_space(*inode_, offset, size); error != 0) return error;
     if (offset + size > size_bytes()) inode_->sizes.push_back(offset + size);
     return 0;
   }
@@ -68,6 +70,8 @@ class SimFile final : public File {
     const std::vector<std::byte> zeros(size);
     const uint64_t end = std::min(offset + size, size_bytes());
     if (offset < end) put(offset, std::span(zeros).first(end - offset));
+    for (uint64_t piece = (offset + kPiece - 1) / kPiece; piece < (offset + size) / kPiece; ++piece)
+      inode_->space.erase(piece);
   }
   uint64_t size_bytes() const override { return inode_->sizes.back(); }
 
@@ -93,6 +97,23 @@ class SimFile final : public File {
   const std::shared_ptr<SimInode> inode_;
   const bool is_heap_, is_writable_;
 };
+
+// All of it, or nothing and -ENOSPC.
+int SimDisk::take_space(SimInode& inode, uint64_t offset, uint64_t size_bytes) const {
+  if (size_bytes == 0) return 0;
+  const uint64_t first = offset / kPiece, end = (offset + size_bytes - 1) / kPiece + 1;
+  uint64_t more = 0;
+  for (uint64_t piece = first; piece < end; ++piece) more += !inode.space.contains(piece);
+  if (more * kPiece > capacity_bytes - std::min(capacity_bytes, used_bytes())) return -ENOSPC;
+  for (uint64_t piece = first; piece < end; ++piece) inode.space.insert(piece);
+  return 0;
+}
+
+uint64_t SimDisk::used_bytes() const {
+  uint64_t pieces = 0;
+  for (const auto& [name, inode] : names_) pieces += inode->space.size();
+  return pieces * kPiece;
+}
 
 void SimDisk::carry_out(Names& names, const NameChange& change) {
   if (!change.from.empty()) names.erase(change.from);
@@ -191,6 +212,7 @@ std::shared_ptr<SimDisk> SimDisk::after_power_loss(uint64_t seed) const {
 std::shared_ptr<SimDisk> SimDisk::after_kill() const {
   auto found = std::make_shared<SimDisk>(operation_count);
   found->operation_count = operation_count;
+  found->capacity_bytes = capacity_bytes;
   std::map<const SimInode*, std::shared_ptr<SimInode>> copies;
   const auto copy_of = [&](const std::shared_ptr<SimInode>& inode) -> std::shared_ptr<SimInode> {
     if (inode == nullptr) return nullptr;

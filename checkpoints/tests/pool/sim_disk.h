@@ -23,6 +23,7 @@ using versioned::Disk;
 using versioned::File;
 
 using Sector = std::array<std::byte, 512>;
+inline constexpr uint64_t kPiece = 4096;  // space is taken and given back in such pieces
 
 // What is stored under a name, and the past that a loss of power may bring back.
 struct SimInode {
@@ -31,6 +32,7 @@ struct SimInode {
   // Sectors that the next sync stores. One that fails forgets them: as in Linux, where what could
   // not be written is held to be clean.
   std::set<uint64_t> dirty;
+  std::set<uint64_t> space;  // the pieces of 4 KiB for which there is space
 };
 
 struct SimFaults {
@@ -50,6 +52,7 @@ class SimDisk final : public Disk {
   SimFaults faults;
   uint64_t operation_count = 0;
   bool cannot_list = false;
+  uint64_t capacity_bytes = UINT64_MAX;  // what all files together may have of space
 
   // What could be found after a loss of power now.
   std::shared_ptr<SimDisk> after_power_loss(uint64_t seed) const;
@@ -58,6 +61,7 @@ class SimDisk final : public Disk {
   // Flips a bit of a file. False: it is empty.
   bool flip_bit(const std::string& file, uint64_t seed);
   uint64_t size_of(const std::string& file) const;
+  uint64_t used_bytes() const;  // of the capacity
   bool has(const std::string& file) const { return names_.contains(file); }
 
   std::string name() const override { return "sim"; }
@@ -90,6 +94,7 @@ class SimDisk final : public Disk {
     ++operation_count;
     if (before_change) before_change();
   }
+  int take_space(SimInode& inode, uint64_t offset, uint64_t size_bytes) const;
   static void carry_out(Names& names, const NameChange& change);
 
   sim::Random random_;
