@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
+#include <exception>
 
 #include "core/base/assert.h"
 #include "core/base/units.h"
@@ -129,7 +129,7 @@ bool Prefetcher::run_one() {
     case PrefetchTask::kShareFrames:
       try {
         view.cache->share_frames();
-      } catch (const std::bad_alloc&) {  // the frames that it has do as well
+      } catch (const std::exception&) {  // the frames that it has do as well
       }
       break;
   }

@@ -23,7 +23,7 @@ int answer_of(const Call& call) {
   } catch (const std::bad_alloc&) {
     return -ENOMEM;
   } catch (const abi::__forced_unwind&) {  // a thread that is cancelled; ours never are
-    throw;
+    throw;                                 // banned-ok: it is not ours
   } catch (...) {
     return -EIO;
   }

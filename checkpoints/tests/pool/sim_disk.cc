@@ -66,7 +66,9 @@ class SimFile final : public File {
     return 0;
   }
   void punch(uint64_t offset, uint64_t size) override {
+    disk_.is_punching = true;
     disk_.changing();
+    disk_.is_punching = false;
     const std::vector<std::byte> zeros(size);
     const uint64_t end = std::min(offset + size, size_bytes());
     if (offset < end) put(offset, std::span(zeros).first(end - offset));
@@ -100,7 +102,7 @@ class SimFile final : public File {
 
 // All of it, or nothing and -ENOSPC.
 int SimDisk::take_space(SimInode& inode, uint64_t offset, uint64_t size_bytes) const {
-  if (size_bytes == 0) return 0;
+  if (size_bytes == 0 || capacity_bytes == UINT64_MAX) return 0;
   const uint64_t first = offset / kPiece, end = (offset + size_bytes - 1) / kPiece + 1;
   uint64_t more = 0;
   for (uint64_t piece = first; piece < end; ++piece) more += !inode.space.contains(piece);

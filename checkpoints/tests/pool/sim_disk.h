@@ -52,7 +52,8 @@ class SimDisk final : public Disk {
   SimFaults faults;
   uint64_t operation_count = 0;
   bool cannot_list = false;
-  uint64_t capacity_bytes = UINT64_MAX;  // what all files together may have of space
+  uint64_t capacity_bytes = UINT64_MAX;  // of all files; where it is given, space is counted
+  bool is_punching = false;              // in before_change: a lock of writers may be held
 
   // What could be found after a loss of power now.
   std::shared_ptr<SimDisk> after_power_loss(uint64_t seed) const;

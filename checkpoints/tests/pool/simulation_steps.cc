@@ -198,7 +198,7 @@ void Simulation::write_some(uint64_t chance_of_batch) {
 
 // Another thread writes while a commit is under way: that belongs to the next one.
 void Simulation::write_during_commit() {
-  if (is_inside_ || !failure_.empty() || !random_.chance(250)) return;
+  if (is_inside_ || disk_->is_punching || !failure_.empty() || !random_.chance(250)) return;
   is_inside_ = true;
   const std::string name = pick_object();
   Units* const units = name.empty() ? nullptr : &current_.objects[name];
