@@ -103,12 +103,13 @@ void Simulation::reopen() {
   snapshot_.reset();
   Outcome maybe = sure_;
   maybe.last = std::make_shared<Model>(current_);
-  attempt(maybe, [&] {
-    const Status closed = pool_->close();
-    // A pool that could not commit at its end is opened with what it had.
-    return closed.ok();
-  });
+  bool is_closed = false;
+  attempt(maybe, [&] { return is_closed = pool_->close().ok(); });
   set_faults(false);
+  if (!is_closed && !maybe_) {  // its destructor tries once more
+    maybe_ = sure_;
+    maybe_->last = std::make_shared<Model>(current_);
+  }
   // close() left nothing uncertain, or both may be there.
   pool_.reset();
   disk_->before_change = nullptr;
