@@ -8,17 +8,18 @@ a view of it has just been taken, and the assignment that follows gets what was 
 
 from __future__ import annotations
 
-import errno
 import threading
 import weakref
 from typing import Any
 
 import numpy as np
 
+from . import _core
+from .location import locate, scratch_url
 from .pager import Pager
 
 _KEPT_BYTES_MAX = 256 << 20
-_KEPT_SHARE = 8  # at most this part of the budget, as what is kept is outside of it
+_KEPT_SHARE = 8  # in memory at most this part of the budget, as that is outside of it
 _COMPARED_BYTES = 1 << 20
 
 _Plain = np.ndarray[Any, Any]
@@ -43,9 +44,11 @@ class _Seen:
 class _Overwritten:
     """What a row was, for as long as the view of it lives: without it no exchange can follow."""
 
-    def __init__(self, seen: _Seen, by: int, row: _Plain, bytes_max: int) -> None:
+    def __init__(self, seen: _Seen, by: int, row: _Plain, pager: Pager) -> None:
         self.seen, self.by = seen, by
-        self.kept = kept = [row.copy()[0]] if row.nbytes <= bytes_max else []
+        bytes_max = min(_KEPT_BYTES_MAX, pager.core.budget_bytes // _KEPT_SHARE)
+        copy = row.copy() if row.nbytes <= bytes_max else _copy_on_scratch(row, pager)
+        self.kept = kept = [copy[0]]
         view = seen.row()
         self._end = None if view is None else weakref.ref(view, lambda _: kept.clear())
 
@@ -53,8 +56,8 @@ class _Overwritten:
 class RowSwaps(threading.local):
     """The last two rows that this thread took, and the row that it has just overwritten.
 
-    A row that would take more than a share of the budget is not kept: where it is exchanged indeed,
-    the second assignment is an OSError.
+    A row that would take more than a share of the budget is kept on scratch space. If there is none,
+    the first assignment is an OSError, and nothing has changed.
     """
 
     def __init__(self, pager: Pager) -> None:
@@ -83,8 +86,7 @@ class RowSwaps(threading.local):
         # An array's row that nobody holds any more is not exchanged.
         if other is not None and other.key == key and source.key != key and \
                 (other.row() is not None or isinstance(value, np.void)):
-            bytes_max = min(_KEPT_BYTES_MAX, self._pager.core.budget_bytes // _KEPT_SHARE)
-            self._written = _Overwritten(other, source.key, view[key:][:1], bytes_max)
+            self._written = _Overwritten(other, source.key, view[key:][:1], self._pager)
         return value
 
 
@@ -95,11 +97,17 @@ def _was(written: _Overwritten, view: _Plain, value: Any) -> Any:
     row = view[to:][:1]
     if not _is_same(row, view[by:][:1]):
         return value
-    if not written.kept:
-        raise OSError(errno.ENOMEM, f"rows {to} and {by} are exchanged through views, and row "
-                      f"{to} was too long, {row.nbytes} bytes, to be kept when it was overwritten: "
-                      "exchange rows in parts, with a temporary array")
     return written.kept[0]
+
+
+def _copy_on_scratch(row: _Plain, pager: Pager) -> _Plain:
+    """Gone with the last view of it."""
+    region = pager.map(locate(scratch_url(None)), {
+        "access": "read-write", "size_bytes": row.nbytes, "may_create": True})
+    buffer: Any = _core.Lease(region)
+    copy: _Plain = np.ndarray(row.shape, row.dtype, buffer)
+    copy[...] = row
+    return copy
 
 
 def _is_same(row: _Plain, other: _Plain) -> bool:

@@ -114,11 +114,28 @@ def test_a_long_row_is_assigned_to_another_that_is_held(small):
         del first, second
 
 
-def test_an_exchange_of_rows_that_are_too_long_to_be_kept_is_refused(small):
+def test_rows_that_are_too_long_to_be_kept_in_memory_are_exchanged(small):
+    with small.zeros((3, 1 << 19)) as a:
+        a[0] = np.arange(1 << 19)
+        a[1] = 7
+        tracemalloc.start()
+        try:
+            a[0], a[1] = a[1], a[0]
+            assert tracemalloc.get_traced_memory()[1] < 3 << 20  # rows of 4 MiB
+        finally:
+            tracemalloc.stop()
+        assert (a[0] == 7).all() and (a[1] == np.arange(1 << 19)).all()
+
+
+def test_a_row_for_which_there_is_no_scratch_space_is_not_overwritten(small, monkeypatch):
+    def none(location, options, budget=None):
+        raise OSError(28, "no space")
     with small.zeros((3, 1 << 19)) as a:
         a[1] = 7
-        with pytest.raises(OSError, match="exchange rows in parts"):
+        monkeypatch.setattr(type(a._elements.pager), "map", none)
+        with pytest.raises(OSError, match="no space"):
             a[0], a[1] = a[1], a[0]
+        assert a[0, 0] == 0 and a[1, 0] == 7
 
 
 def test_what_is_kept_of_a_row_is_gone_with_the_view_of_it(small):
