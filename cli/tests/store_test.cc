@@ -197,6 +197,10 @@ TEST_F(StoreCommand, RefusesWhatIsJustPutOrWasKilled) {
   const Outcome late = store("get " + uri("a") + " " + path("out"));
   EXPECT_EQ(late.status, 1);
   EXPECT_NE(late.err.find("a copy into it did not end"), std::string::npos) << late.err;
+  // A copy that is refused leaves it as it is.
+  const std::string other = "'" + servers_->uri("a", "replicas=0&chunk=8k") + "'";
+  EXPECT_EQ(store("put " + path("file") + " " + other).status, 1);
+  EXPECT_EQ(store("get " + uri("a") + " " + path("out")).status, 1);
   EXPECT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
   EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
 }

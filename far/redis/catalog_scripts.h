@@ -107,7 +107,8 @@ if verb == 'open' then
       return redis.error_reply('TAKEN ' .. int(left) .. ' ' .. (get('owner') or ''))
     end
   end
-  if mode ~= 'd' and is_there and not is_rewritten and get('incomplete') == get('token') then
+  local is_incomplete = is_there and get('incomplete') == get('token')
+  if mode ~= 'd' and is_incomplete and not is_rewritten then
     return redis.error_reply('INCOMPLETE ' .. int(math.max(number('lease') - now, 0)) .. ' ' ..
                              (get('owner') or ''))
   end
@@ -142,6 +143,7 @@ if verb == 'open' then
     else
       forget_members()
       redis.call('HINCRBY', record, 'token', 1)
+      if is_incomplete then put('incomplete', get('token')) end  -- until it is put whole
       redis.call('HSET', record, 'owner_id', me, 'owner',
                  member == '' and owner or owner .. ' (of several)', 'lease', int(now + lease),
                  'chance', chance)
