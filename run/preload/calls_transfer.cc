@@ -135,6 +135,7 @@ bool write_together(const Transfer& t, TakenFile& file, ssize_t* written) {
 
 ssize_t carry_out(Transfer t) {
   TakenFile* file = DescriptorTable::file_of(t.fd);
+  const bool is_bounced = must_bounce(t, file);  // asked as the program's call, which it is no more
   std::optional<HeldPosition> held;
   if (file != nullptr && t.offset == kHere && (t.is_write || file->is_writable)) {
     ::pthread_testcancel();  // here, because nothing below will be a cancellation point
@@ -143,7 +144,6 @@ ssize_t carry_out(Transfer t) {
   ssize_t written = 0;
   if (file != nullptr && t.is_write && file->may_be_together && write_together(t, *file, &written))
     return written;
-  const bool is_bounced = must_bounce(t, file);
   if (file != nullptr && !t.is_write) {
     const uint64_t at = position_of(t.fd, t.offset, false);
     if (Door::instance().before_read(*file, at, total_of(t.list, t.count)) != 0) return fail(EIO);
