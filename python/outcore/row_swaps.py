@@ -56,8 +56,8 @@ class _Overwritten:
 class RowSwaps(threading.local):
     """The last two rows that this thread took, and the row that it has just overwritten.
 
-    A row that would take more than a share of the budget is kept on scratch space. If there is none,
-    the first assignment is an OSError, and nothing has changed.
+    A row that would take more than a share of the budget is kept on scratch space. If there is
+    none, the first assignment is an OSError, and nothing has changed.
     """
 
     def __init__(self, pager: Pager) -> None:
