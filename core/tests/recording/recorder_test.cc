@@ -31,16 +31,6 @@ std::vector<Json> records_in(const std::string& path) {
   return all;
 }
 
-// An earlier one may have had to look at fewer pages; the curve of this one begins with all.
-TEST(Recorder, BeginsWithAllPages) {
-  const std::shared_ptr<published::Sheet> sheet = published::Sheet::make();
-  ASSERT_TRUE(sheet->has_event_memory());
-  sheet->events().sample_one_in(8);
-  const auto recorder = recording::Recorder::start(sheet, [] { return std::string("s3-fifo"); });
-  ASSERT_TRUE(recorder.ok()) << recorder.message();
-  EXPECT_EQ(sheet->events().sampled_one_in(), 1u);
-}
-
 class Recording : public testing::Test {
  protected:
   Recording() {
@@ -300,6 +290,9 @@ TEST_F(Recording, TheProgrammeMayEndByExitWithALiveRuntime) {
 }
 
 TEST_F(Recording, AForkedChildWritesNoRecordOfItsParents) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the search for leaks at exit() waits for threads that a child does not have";
+#endif
   {
     Runtime runtime = Runtime::start(options()).value();
     const Region region = runtime.map(folder_ / "a").value();
