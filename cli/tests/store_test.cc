@@ -22,6 +22,18 @@ class StoreCommand : public CommandTest {
   std::string uri(const std::string& name) const {
     return "'" + servers_->uri(name, "replicas=0&timeout=2s") + "'";
   }
+  // A process with this command, once the store of that record is ready to be written.
+  pid_t start_until_ready(const std::string& command, const std::string& record) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      ::_exit(127);
+    }
+    EXPECT_TRUE(redis_test::becomes([&] {
+      return servers_->ask(0, {"HGET", record, "state"}).text == "ready";
+    }));
+    return child;
+  }
   std::unique_ptr<TestServers> servers_;
 };
 
@@ -179,14 +191,7 @@ TEST_F(StoreCommand, RefusesWhatIsJustPutOrWasKilled) {
     store("rm " + uri("a"));
     const std::string command = "exec " + command_path() + " store put " + path("file") + " " +
                                 "'" + servers_->uri("a", "replicas=0") + "'";
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      ::_exit(127);
-    }
-    EXPECT_TRUE(redis_test::becomes([&] {
-      return servers_->ask(0, {"HGET", record, "state"}).text == "ready";
-    }));
+    const pid_t child = start_until_ready(command, record);
     ::kill(child, SIGKILL);
     ASSERT_EQ(::waitpid(child, &status, 0), child);  // 0: it was complete before
   }
@@ -231,14 +236,7 @@ TEST_F(StoreCommand, LeavesWhatAnotherHasTaken) {
   int status = 0;
   for (int attempt = 0; attempt < 5 && status == 0; ++attempt) {
     store("rm " + uri("a"));
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      ::_exit(127);
-    }
-    EXPECT_TRUE(redis_test::becomes([&] {
-      return servers_->ask(0, {"HGET", catalog, "state"}).text == "ready";
-    }));
+    const pid_t child = start_until_ready(command, catalog);
     ::kill(child, SIGSTOP);
     servers_->ask(0, {"HSET", catalog, "lease", "0"});
     const Outcome other = store("put --replace " + path("other") + " " + patient);

@@ -1,8 +1,6 @@
 // go_note FOLDER : a program that bears the mark of Go, and ends as Go does, by an instruction of
 // its own. What it wrote to its mapping must be in the file, as nothing of it is taken.
-#include <sys/syscall.h>
-
-#include "program.h"
+#include "go_end.h"
 
 asm(R"(
   .pushsection .note.go.buildid, "a", @note
@@ -13,11 +11,4 @@ asm(R"(
   .popsection
 )");
 
-int main(int count, char** arguments) {
-  const uint64_t bytes = program::begin(count, arguments);
-  const int file = program::make_file("file", bytes, 1);
-  uint64_t* const words = program::map(file, bytes, PROT_READ | PROT_WRITE);
-  for (uint64_t i = 0; i < bytes / 8; i += 7) words[i] = i;
-  std::printf("written\n");
-  program::call_raw(SYS_exit_group, 0, 0);
-}
+int main(int count, char** arguments) { program::write_and_end(count, arguments); }
