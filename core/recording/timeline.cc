@@ -21,9 +21,10 @@ void Timeline::note(double at_s, const Moment& now) {
     step_s_ *= 2;
   }
   const auto steps = static_cast<size_t>(at_s / step_s_);
-  // Nobody looked meanwhile: what happened is told of the last step.
+  // Nobody looked meanwhile: what happened is told of the last step. The beginning knows no budget.
   while (moments_.size() < steps) {
-    const Moment before = moments_.back();
+    Moment before = moments_.back();
+    before.budget_bytes = moments_.size() == 1 ? now.budget_bytes : before.budget_bytes;
     moments_.push_back(before);
   }
   moments_.push_back(now);

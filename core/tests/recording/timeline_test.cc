@@ -49,6 +49,16 @@ TEST(Timeline, OfARunThatHasJustBegunHasNoStep) {
   EXPECT_EQ(json["used_bytes"].size(), 0u);
 }
 
+TEST(Timeline, StepsThatNobodySawAtTheBeginningHaveTheBudget) {
+  Timeline timeline;
+  timeline.note(3.5, moment(1));  // many steps, and the first look
+  const Json json = timeline.to_json();
+  ASSERT_GT(json["budget_bytes"].size(), 1u);
+  for (const Json& budget : json["budget_bytes"])
+    EXPECT_EQ(budget.as<uint64_t>().value_or(0), moment(1).budget_bytes);
+  expect_sums(json, 1);
+}
+
 TEST(Timeline, KeepsItsSumsHoweverOftenItsStepsAreDoubled) {
   for (const double length : {0.05, 1.0, 23.9, 24.0, 24.1, 100.0, 5000.0, 1e6}) {
     Timeline timeline;
