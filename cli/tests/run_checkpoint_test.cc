@@ -36,13 +36,13 @@ truncate -s 64k a b
 )" + command_path() + R"( run --quiet --budget 8M --min-size 4k --map a --map b \
   --checkpoint 10ms --checkpoint-pool versioned:pool -- python3 count.py &
 program=$!
-before=  # checkpoints that may lack the second file
+before=  # the last checkpoint that may lack the second file
 for tries in $(seq 6000); do
   has_both=$([[ -e both ]] && echo yes)  # looked at first
   made=$()" + command_path() + R"( checkpoint ls --json versioned:pool 2>/dev/null |
-    grep -o '"name"' | wc -l)
-  if [[ -n $has_both ]]; then before=${before:-$made}; fi
-  if [[ -n $before ]] && ((made >= before + 3)) || ! kill -0 $program; then break; fi
+    grep -o '"number": *[0-9]*' | grep -o '[0-9]*$' | sort -n | tail -n 1)
+  if [[ -n $has_both ]]; then before=${before:-${made:-0}}; fi
+  if [[ -n $before ]] && ((${made:-0} >= before + 3)) || ! kill -0 $program; then break; fi
 done
 kill -9 $program; wait $program 2>/dev/null
 rm a b

@@ -2,6 +2,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
+#include "core/paging/transfer_error.h"
 
 namespace outcore::paging {
 
@@ -12,12 +13,12 @@ namespace {
 // `is_kept`: what could not be stored stays in memory.
 Error write_failed(const PageCache& cache, int code, uint64_t offset, uint64_t size_bytes,
                    bool is_kept) {
-  return base::system_error(code,
-                            "write " + std::to_string(size_bytes) + " bytes at " +
-                                std::to_string(offset) + " of " + cache.uri,
-                            is_kept ? "the bytes stay in memory while the region is mapped: make "
-                                      "room or repair the store, then flush again"
-                                    : "");
+  return transfer_error(cache, code,
+                        "write " + std::to_string(size_bytes) + " bytes at " +
+                            std::to_string(offset) + " of " + cache.uri,
+                        is_kept ? "the bytes stay in memory while the region is mapped: make "
+                                  "room or repair the store, then flush again"
+                                : "");
 }
 
 Status error_of(const PageCache& cache, const FlushWork& work, bool is_kept = true) {

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/wait.h"
+#include "core/paging/transfer_error.h"
 
 namespace outcore::paging {
 
@@ -175,8 +176,8 @@ Status Pins::pin(View& view, const std::byte* from, uint64_t size_bytes) {
     if (result != 0) {
       pager_.pinning_bytes.fetch_sub(claimed);
       for (uint64_t p = first; p < page; ++p) unpin_page(cache, p);
-      return base::system_error(result, "pin page " + std::to_string(page) + " of " + cache.uri,
-                                WriteStall::remedy(result));
+      return transfer_error(cache, result, "pin page " + std::to_string(page) + " of " + cache.uri,
+                            WriteStall::remedy(result));
     }
   }
   pager_.pinning_bytes.fetch_sub(claimed);

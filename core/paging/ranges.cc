@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/os/wait.h"
 #include "core/paging/eviction.h"
+#include "core/paging/transfer_error.h"
 
 namespace outcore::paging {
 
@@ -69,11 +70,11 @@ Status Ranges::evict(PageCache& cache, uint64_t first, uint64_t end) {
     }
   }
   if (error != 0)
-    return base::system_error(error,
-                              "write back pages " + std::to_string(first) + " … " +
-                                  std::to_string(end - 1) + " of " + cache.uri,
-                              "the bytes stay in memory while the region is mapped: make room or "
-                              "repair the store, then flush");
+    return transfer_error(cache, error,
+                          "write back pages " + std::to_string(first) + " … " +
+                              std::to_string(end - 1) + " of " + cache.uri,
+                          "the bytes stay in memory while the region is mapped: make room or "
+                          "repair the store, then flush");
   return {};
 }
 

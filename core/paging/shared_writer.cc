@@ -10,6 +10,7 @@
 #include "core/base/units.h"
 #include "core/os/unseen_by_tsan.h"
 #include "core/os/wait_limit.h"
+#include "core/paging/transfer_error.h"
 
 namespace outcore::paging {
 
@@ -36,9 +37,9 @@ constexpr uint64_t kCountNs = 20'000'000;  // between two times that pins are lo
 constexpr uint64_t kOfMarks = 64;  // one part of what can hold pages, above which marks are freed
 
 Error not_stored(const PageCache& cache, int code, uint64_t page) {
-  return base::system_error(code, "write page " + std::to_string(page) + " of " + cache.uri,
-                            "the bytes stay in memory while the region is mapped: make room or "
-                            "repair the store, then flush again");
+  return transfer_error(cache, code, "write page " + std::to_string(page) + " of " + cache.uri,
+                        "the bytes stay in memory while the region is mapped: make room or "
+                        "repair the store, then flush again");
 }
 
 // For the next flush to report.

@@ -106,6 +106,7 @@ Result<std::shared_ptr<Store>> open_again(const store::FileStore& parents,
     options.path = path;
     options.uri = parents.uri();
     options.open.is_writable = is_written;
+    options.refuses_cut = true;
     Result<std::shared_ptr<Store>> opened = store::FileStore::open(options);
     if (opened && opened.value()->identity() == parents.identity() &&
         (path != parents.path() || is_written || is_of(*opened.value(), version)))

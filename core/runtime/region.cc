@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/cancel_block.h"
+#include "core/paging/transfer_error.h"
 #include "core/runtime/inheritance.h"
 #include "core/runtime/last_writer.h"
 #include "core/runtime/mapper.h"
@@ -157,9 +158,9 @@ Status Region::prefault(uint64_t offset, uint64_t size_bytes) {
   for (uint64_t page = call.first; page < call.end; ++page) {
     const int result = engine.bring_in(*impl_->view, page);
     if (result != 0)
-      return base::system_error(result,
-                                "prefault page " + std::to_string(page) + " of " + impl_->uri,
-                                paging::WriteStall::remedy(result));
+      return paging::transfer_error(*impl_->cache, result,
+                                    "prefault page " + std::to_string(page) + " of " + impl_->uri,
+                                    paging::WriteStall::remedy(result));
   }
   return {};
 }
@@ -212,7 +213,8 @@ Status Region::sync() {
   if (Status s = flush(); !s) return s;
   if (impl_->access != Access::kReadWrite) return {};
   const int result = store::sync(*impl_->cache->store.load());
-  return result == 0 ? Status() : base::system_error(result, "sync " + impl_->uri);
+  if (result == 0) return {};
+  return paging::transfer_error(*impl_->cache, result, "sync " + impl_->uri);
 }
 
 Status Region::discard(uint64_t offset, uint64_t size_bytes) {

@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "core/base/assert.h"
-#include "core/base/error.h"
 #include "core/base/units.h"
-#include "core/os/cancel_block.h"
+#include "core/os/wait.h"
+#include "core/paging/transfer_error.h"
 #include "core/runtime/region_call.h"
 #include "core/runtime/runtime_impl.h"
 #include "outcore/region.h"
@@ -48,8 +48,8 @@ Status copy_held(Region::Impl& r, std::byte* at, std::byte* buffer, uint64_t siz
   paging::Engine& engine = *r.runtime->engine;
   const os::SignalBlock block;
   if (const int result = engine.pin_page(*r.view, page, at, is_write); result != 0)
-    return base::system_error(
-        result,
+    return paging::transfer_error(
+        *r.cache, result,
         std::string(is_write ? "write" : "read") + " page " + std::to_string(page) + " of " + r.uri,
         paging::WriteStall::remedy(result));
   if (is_write)

@@ -20,7 +20,7 @@ Status check_file(const Uri& uri) {
 Opened open_file(const Uri& uri, const OpenOptions& options, const StoreLimits& limits) {
   if (Status s = check_file(uri); !s) return s.error();
   return FileStore::open({uri.path, uri.text, options, direct_mode_of(uri).value(),
-                          limits.read_concurrency, limits.write_concurrency});
+                          limits.read_concurrency, limits.write_concurrency, true});
 }
 
 // Its pages are copied into a budget, so how the memory might be mapped has no meaning; but one URI

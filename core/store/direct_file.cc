@@ -63,20 +63,21 @@ Status DirectFile::adopt(int fd, bool is_writable, DirectMode mode, const std::s
     why_buffered_ = "buffered by direct=off";
     return {};
   }
-  std::string why;
-  const int direct = reopen_direct(fd, is_writable);
-  if (direct < 0)
-    why = direct == -EINVAL ? "O_DIRECT is refused by the filesystem"
-                            : base::system_error(direct, "a direct descriptor").message;
-  else
-    why = why_not_direct(direct);
+  std::string why = why_never_direct(fd);
   if (why.empty()) {
-    direct_fd_ = direct;
+    const int direct = reopen_direct(fd, is_writable);
+    if (direct < 0)
+      why = direct == -EINVAL ? "O_DIRECT is refused by the filesystem"
+                              : base::system_error(direct, "a direct descriptor").message;
+    else
+      why = why_not_direct(direct);
+    direct_fd_ = std::max(direct, -1);
+  }
+  if (why.empty()) {
     is_direct_refused_ = false;
     why_buffered_ = "O_DIRECT was refused during a transfer: buffered";
     return {};
   }
-  if (direct >= 0) ::close(direct);
   why_buffered_ = why + ": buffered";
   if (mode == DirectMode::kOn)
     return Error{EINVAL, "open " + name + " with direct=on: " + why +

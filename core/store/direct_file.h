@@ -83,6 +83,8 @@ class DirectFile final : public PieceSource {
   std::atomic<uint32_t> blind_reads_{0};
   std::atomic<bool> can_look_{false};
   int fd_ = -1;
+  // Kept where it is of no use, too: to close it would drop the POSIX locks that the process holds
+  // on the file.
   int direct_fd_ = -1;
   std::atomic<bool> is_direct_refused_{true};
   std::string why_buffered_ = "buffered";  // constant after adopt()

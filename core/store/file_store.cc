@@ -17,6 +17,7 @@
 #include "core/os/disk.h"
 #include "core/os/file_calls.h"
 #include "core/store/range.h"
+#include "outcore/store_kind.h"
 
 namespace outcore::store {
 namespace {
@@ -102,6 +103,7 @@ Status FileStore::examine(int fd, const FileStoreOptions& options) {
   path_ = options.path;
   uri_ = options.uri.empty() ? "file:" + options.path : options.uri;
   is_writable_ = options.open.is_writable;
+  refuses_cut_ = options.refuses_cut;
   struct stat about;
   const bool is_known = ::fstat(fd, &about) == 0;
   const int error = errno;
@@ -197,6 +199,31 @@ void FileStore::watch_from(uint64_t offset) {
   watched_from_.store(offset, std::memory_order_release);
 }
 
+uint64_t FileStore::end_of_writes() const {
+  if (!refuses_cut_ || is_block_device_) return UINT64_MAX;
+  // Asked before the look and after it: resize() makes the file longer before the number, and
+  // shorter after it.
+  const uint64_t known = size_bytes();
+  struct stat about;
+  if (::fstat(file_.fd(), &about) != 0) return UINT64_MAX;  // the write will tell
+  const auto size = static_cast<uint64_t>(about.st_size);
+  return size >= known || size >= size_bytes() ? UINT64_MAX : size;
+}
+
+int FileStore::refuse_past_cut() {
+  static_cast<void>(lost_sync_.note(-EIO));
+  return -EIO;
+}
+
+std::string FileStore::why_cut() const {
+  const uint64_t known = size_bytes();
+  struct stat about;
+  if (is_block_device_ || ::fstat(file_.fd(), &about) != 0) return {};
+  const auto size = static_cast<uint64_t>(about.st_size);
+  return size < known ? without_file_scheme(uri_) + " was cut to " + std::to_string(size) + " bytes"
+                      : "";
+}
+
 int FileStore::read(uint64_t offset, std::span<std::byte> into) {
   OC_CHECK(is_range_of(offset, into.size(), size_bytes()));
   return file_.read(offset, into);
@@ -205,6 +232,7 @@ int FileStore::read(uint64_t offset, std::span<std::byte> into) {
 int FileStore::write(uint64_t offset, std::span<const std::byte> from) {
   OC_CHECK(is_range_of(offset, from.size(), size_bytes()));
   if (!is_writable_) return -EACCES;
+  if (offset + from.size() > end_of_writes()) return refuse_past_cut();
   if (watched_from_.load(std::memory_order_acquire) != UINT64_MAX)
     written_.mark(offset, from.size());
   return file_.write(offset, from);
@@ -212,15 +240,17 @@ int FileStore::write(uint64_t offset, std::span<const std::byte> from) {
 
 void FileStore::transfer(std::span<StoreRequest> batch) {
   const bool is_watched = watched_from_.load(std::memory_order_acquire) != UINT64_MAX;
-  bool has_write = false;
+  uint64_t end = 0;  // of the writes
   for (const StoreRequest& r : batch) {
     OC_CHECK(is_range_of(r.offset, r.size_bytes, size_bytes()));
-    has_write = has_write || r.is_write;
-    if (r.is_write && is_watched) written_.mark(r.offset, r.size_bytes);
+    if (!r.is_write) continue;
+    end = std::max(end, r.offset + r.size_bytes);
+    if (is_watched) written_.mark(r.offset, r.size_bytes);
   }
-  if (!has_write || is_writable_) return file_.transfer(batch, traits_);
+  if (end == 0 || (is_writable_ && end <= end_of_writes())) return file_.transfer(batch, traits_);
   for (StoreRequest& r : batch)
-    r.result = r.is_write ? -EACCES : file_.read(r.offset, {r.bytes, r.size_bytes});
+    r.result = r.is_write ? write(r.offset, {r.bytes, r.size_bytes})
+                          : file_.read(r.offset, {r.bytes, r.size_bytes});
 }
 
 int FileStore::sync_file() {
@@ -247,7 +277,12 @@ int FileStore::resize(uint64_t size_bytes) {
   if (!is_writable_) return -EACCES;
   if (size_bytes > INT64_MAX) return -EFBIG;
   const uint64_t before = this->size_bytes();
-  if (const int error = os::set_size(file_.fd(), size_bytes); error != 0) return error;
+  // A file that becomes shorter is not one that others have cut: the number comes first.
+  if (size_bytes < before) size_bytes_.store(size_bytes, std::memory_order_release);
+  if (const int error = os::set_size(file_.fd(), size_bytes); error != 0) {
+    if (size_bytes < before) size_bytes_.store(before, std::memory_order_release);
+    return error;
+  }
   is_size_unsynced_ = true;
   size_bytes_.store(size_bytes, std::memory_order_release);
   if (size_bytes > before) watch_from(before);
@@ -258,6 +293,7 @@ int FileStore::reserve(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
   if (!is_writable_) return -EACCES;
   if (is_block_device_ || size_bytes == 0) return 0;
+  if (offset + size_bytes > end_of_writes()) return refuse_past_cut();
   return os::allocate_space(file_.fd(), offset, size_bytes);
 }
 

@@ -1,7 +1,8 @@
 // FileStore: a regular file or a block device as a store.
 //
 // Fault safe. Uses direct I/O if the filesystem accepts it, and the calling thread's io_uring for
-// batches. If the file is shorter than when it was opened, reads are an error (-EIO), never zeros.
+// batches. If the file is shorter than when it was opened, reads past its end are an error (-EIO),
+// never zeros; so are writes there, if that is asked for (refuses_cut), and syncs from then on.
 #pragma once
 
 #include <atomic>
@@ -25,6 +26,9 @@ struct FileStoreOptions {
   DirectMode direct = DirectMode::kAuto;
   unsigned read_concurrency = 0;
   unsigned write_concurrency = 0;
+  // A file that others have cut is not written past its end, or it would grow again, with zeros in
+  // the place of what was cut off. Not for callers that follow its size (look_at_size()).
+  bool refuses_cut = false;
 };
 
 // Which file a store has, and what it is now; for what is kept about it between two runs.
@@ -64,6 +68,9 @@ class FileStore final : public Store {
   Result<FileFacts> facts() const;
   // Errors: ENOTSUP (a block device), those of the system. Not on the fault path.
   Result<FileVersion> version() const;
+  // "PATH was cut to N bytes", if the file is now shorter than size_bytes(); else empty. Not on the
+  // fault path.
+  std::string why_cut() const;
   // By what it was opened, and is open: in a forked child, too, unless that has closed it.
   const std::string& path() const { return path_; }
   int descriptor() const { return file_.fd(); }
@@ -81,6 +88,10 @@ class FileStore final : public Store {
   Status fit_size(const FileStoreOptions& options);
   void watch_from(uint64_t offset);
   int sync_file();
+  // Writes may go so far: to the end of a file that others have cut. The fault path.
+  uint64_t end_of_writes() const;
+  // -EIO. What was cut off is lost, however long the file becomes again: sync() fails from then on.
+  int refuse_past_cut();
 
   DirectFile file_;
   BufferLeases leases_;
@@ -91,6 +102,7 @@ class FileStore final : public Store {
   std::atomic<uint64_t> size_bytes_{0};
   bool is_writable_ = false;
   bool is_block_device_ = false;
+  bool refuses_cut_ = false;
   LostSync lost_sync_;
   std::atomic<bool> is_size_unsynced_{false};
   // The file is new: its folder must be made durable, too.

@@ -17,6 +17,7 @@
 #include "python/src/arrays_module.h"
 #include "python/src/bytes.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 #include "python/src/metrics.h"
 #include "python/src/runtime_handle.h"
 
@@ -41,7 +42,7 @@ class ArraysHandle {
     const auto shared = std::make_shared<nb::object>(std::move(any));
     if (!shared->is_none())
       together.any = [shared](bool has_failed) {
-        const nb::gil_scoped_acquire held;
+        const WithGil held;
         try {
           return nb::cast<bool>((*shared)(has_failed));
         } catch (nb::python_error& raised) {
@@ -53,7 +54,7 @@ class ArraysHandle {
                            : mode == "w" ? ArraysMode::kWrite
                                          : ArraysMode::kUpdate;
     auto opened = [&] {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       return Arrays::open(uri_, how, together, options);
     }();
     if (!opened) raise(opened.error(), uri_, Blame::kStore);
@@ -180,7 +181,7 @@ class ArraysHandle {
           [&](uint64_t done) {
             if (done < next) return true;
             next = done + kSignalsEach;
-            const nb::gil_scoped_acquire held;
+            const WithGil held;
             is_interrupted = PyErr_CheckSignals() != 0;
             return !is_interrupted;
           });
@@ -202,7 +203,7 @@ class ArraysHandle {
     if (arrays == nullptr) return;
     Status s;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       s = arrays->close();
     }
     require(s, uri_, Blame::kStore);
@@ -210,7 +211,7 @@ class ArraysHandle {
   void abort() {
     const std::shared_ptr<Arrays> arrays = std::move(arrays_);
     if (arrays == nullptr) return;
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     arrays->abort();
   }
   bool is_open() const { return arrays_ != nullptr; }
@@ -237,7 +238,7 @@ class ArraysHandle {
     if (arrays == nullptr) throw nb::value_error("the container is closed");
     Status s;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       s = act(*arrays);
     }
     require(s, uri_, Blame::kArgument);

@@ -14,6 +14,7 @@
 #include "python/src/bytes.h"
 #include "python/src/checkpoint_module.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 #include "python/src/metrics.h"
 #include "python/src/region.h"
 
@@ -32,7 +33,7 @@ class Functions {
   void set(CheckpointOptions& options) {
     if (quiesce_.is_none()) return;
     options.quiesce = [this]() -> Status {
-      const nb::gil_scoped_acquire held;
+      const WithGil held;
       try {
         quiesce_();
       } catch (nb::python_error& raised) {
@@ -42,7 +43,7 @@ class Functions {
       return {};
     };
     options.resume = [this] {
-      const nb::gil_scoped_acquire held;
+      const WithGil held;
       try {
         resume_();
       } catch (nb::python_error& raised) {
@@ -88,7 +89,7 @@ nb::dict make(const std::string& name, const nb::list& parts, const std::string&
   options.comment = comment;
   functions.set(options);
   auto made = [&] {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return checkpoint(name, all, options);
   }();
   functions.raise_again();
@@ -107,7 +108,7 @@ nb::dict make(const std::string& name, const nb::list& parts, const std::string&
 template <typename Call>
 auto without_gil(const std::string& pool, const Call& call) {
   auto result = [&] {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return call();
   }();
   if (!result.ok()) raise(result.error(), pool, Blame::kArgument);

@@ -15,6 +15,7 @@
 #include "outcore/arrays_drain.h"
 #include "python/src/arrays_module.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 #include "python/src/metrics.h"
 #include "python/src/runtime_handle.h"
 
@@ -41,7 +42,7 @@ class DrainHandle {
       options.runtime = runtime_.get();
     }
     auto started = [&] {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       return ArraysDrain::start(from_, to_, options);
     }();
     if (!started) raise_of(started.error());
@@ -60,7 +61,7 @@ class DrainHandle {
           static_cast<uint64_t>(std::clamp(std::ceil(left_ms), 0.0, static_cast<double>(kSliceMs)));
       bool has_ended = false;
       {
-        const nb::gil_scoped_release released;
+        const WithoutGil released;
         has_ended = drain->wait_for(slice);
       }
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -97,7 +98,7 @@ class DrainHandle {
     return drain_;
   }
   Status join(ArraysDrain& drain) {  // C++'s wait() is of one thread
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     const std::lock_guard<std::mutex> guard(joining_);
     return drain.wait();
   }

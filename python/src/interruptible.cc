@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/assert.h"
+#include "python/src/gil.h"
 #include "python/src/region.h"
 
 namespace outcore::python {
@@ -150,12 +151,12 @@ Status call_interruptibly(std::function<Status()> call, nb::object keep,
   job->call = std::move(call);
   job->ended = std::move(ended);
   if (!workers().give(job)) {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return job->call();
   }
   for (;;) {
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       std::unique_lock<std::mutex> lock(job->guard);
       if (job->changed.wait_for(lock, kHearEvery, [&] { return job->is_done; }))
         return std::move(job->status);

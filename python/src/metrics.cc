@@ -5,6 +5,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include "outcore/runtime.h"
+#include "python/src/gil.h"
 
 namespace outcore::python {
 
@@ -71,7 +72,7 @@ void add_facts(nb::module_& m) {
   m.def("system_facts", [] {
     std::vector<SystemFact> facts;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       facts = system_facts();
     }
     nb::list list;

@@ -10,6 +10,7 @@
 #include "python/src/arrays_module.h"
 #include "python/src/checkpoint_module.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 #include "python/src/lease.h"
 #include "python/src/metrics.h"
 #include "python/src/options.h"
@@ -24,7 +25,7 @@ namespace {
 // Ends its threads. Taken with the GIL held: to every other thread it is closed from here on.
 void give_up(std::shared_ptr<Runtime>& runtime) {
   auto gone = std::move(runtime);
-  const nb::gil_scoped_release released;
+  const WithoutGil released;
   gone.reset();
 }
 
@@ -32,7 +33,7 @@ void give_up(std::shared_ptr<Runtime>& runtime) {
 template <class Work>
 auto without_gil(const RuntimeHandle& handle, Work work) {
   auto runtime = handle.runtime;
-  const nb::gil_scoped_release released;
+  const WithoutGil released;
   const auto kept = std::move(runtime);  // if it is the last one, it ends without the GIL, too
   return work(*kept);
 }
@@ -40,7 +41,7 @@ auto without_gil(const RuntimeHandle& handle, Work work) {
 std::unique_ptr<RuntimeHandle> start(const nb::dict& options) {
   const RuntimeOptions o = runtime_options_of(options);
   auto runtime = [&] {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return Runtime::start(o);
   }();
   if (!runtime) raise(runtime.error(), "outcore runtime", Blame::kArgument);
@@ -57,7 +58,7 @@ std::unique_ptr<RegionHandle> map(const RuntimeHandle& handle, const nb::bytes& 
   const MapOptions o = map_options_of(options);
   const std::shared_ptr<Runtime> runtime = handle.runtime;
   auto region = [&] {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return runtime->map(uri, o);
   }();
   if (!region) raise(region.error(), uri, Blame::kArgument);
@@ -67,7 +68,7 @@ std::unique_ptr<RegionHandle> map(const RuntimeHandle& handle, const nb::bytes& 
 uint64_t store_size(const nb::bytes& uri_bytes) {
   const std::string uri(uri_bytes.c_str(), uri_bytes.size());
   auto size = [&]() -> Result<uint64_t> {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     auto store = open_store(uri);
     if (!store) return store.error();
     return store.value()->size_bytes();

@@ -41,7 +41,7 @@ RegionHandle::RegionHandle(std::shared_ptr<Runtime> runtime, Region region, uint
       forks_(fork_count()) {}
 
 RegionHandle::~RegionHandle() {
-  const nb::gil_scoped_release released;
+  const WithoutGil released;
   if (is_loss_told_ && !is_inherited()) static_cast<void>(region_.unmap(true));
   Region ended = std::move(region_);
 }
@@ -163,7 +163,7 @@ nb::list RegionHandle::residency(size_t cells) const {
   cells = std::min(cells, pages);
   std::vector<double> share(cells);
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     for (size_t i = 0; i < cells; ++i) {
       const size_t first = pages * i / cells, end = std::max(pages * (i + 1) / cells, first + 1);
       // Windows of neighbours, evenly spread where there are too many to look at all.
@@ -203,7 +203,7 @@ void RegionHandle::unmap(bool force) {
   is_closing_ = true;
   Status status;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     status = region_.unmap(force);
   }
   is_closing_ = false;
@@ -223,7 +223,7 @@ void RegionHandle::end_unused() {
   nb::error_scope kept;  // an exception may be on its way
   Status status;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     status = region_.unmap(true);
   }
   is_closing_ = false;
@@ -233,10 +233,14 @@ void RegionHandle::end_unused() {
 void RegionHandle::end_at_exit() {
   if (!region_.is_mapped() || is_inherited() || is_closing_) return;
   if (exports_ == 0 && calls_ == 0) return end_unused();
+  // Views of it may be used until the very end. What counts only once it is committed must be that
+  // now, because nobody unmaps it.
+  const StoreKind* const kind = kind_of_scheme(uri_);
+  const bool is_committed = kind != nullptr && kind->checkpoints == StoreKind::Checkpoints::kInPool;
   Status status;
   {
-    const nb::gil_scoped_release released;
-    status = region_.flush();  // views of it may be used until the very end
+    const WithoutGil released;
+    status = is_committed ? region_.sync() : region_.flush();
   }
   tell_loss(status);
 }

@@ -15,6 +15,7 @@
 #include "cli/assert.h"
 #include "outcore/runtime.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 #include "python/src/interruptible.h"
 
 namespace outcore::python {
@@ -45,7 +46,7 @@ class RegionHandle {
     ++calls_;
     Status status;
     {
-      const nanobind::gil_scoped_release released;
+      const WithoutGil released;
       status = call(region_);
     }
     end_of_call();

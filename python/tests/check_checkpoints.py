@@ -46,6 +46,23 @@ def test_arrays_and_memory_are_as_they_were(pool):
     assert [c.name for c in outcore.list_checkpoints(pool)] == ["step 2"]
 
 
+def test_what_is_in_use_at_the_end_of_the_program_is_committed(pool):
+    program = textwrap.dedent("""
+        import ctypes, outcore, sys
+        for name in ("one", "two"):
+            grid = outcore.open(f"{sys.argv[1]}?object={name}", "w", shape=1000, dtype="f8")
+            view = grid[:]
+            view[:] = 5
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(view))  # it outlives the interpreter
+    """)
+    done = subprocess.run([sys.executable, "-c", program, pool], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in ("one", "two"):
+        with outcore.open(f"{pool}?object={name}", shape=1000, dtype="f8") as grid:
+            assert grid.sum() == 5000
+
+
 def test_an_array_of_a_file_is_copied(pool, path):
     with outcore.open(path, "w", shape=10000, dtype="i4") as a:
         a[:] = np.arange(10000)

@@ -98,3 +98,34 @@ def test_ctrl_c_is_heard_while_a_call_waits_for_the_disk(disk, wait):
             except BufferError as error:
                 assert "another thread" in str(error)
     assert np.array_equal(np.fromfile(name), np.full(4 << 20, 3.0))
+
+
+@pytest.mark.parametrize("call", [
+    "array.flush()", "array.prefetch(wait=True)", "array.residency()", "array.stats()",
+    "outcore.checkpoint(str(next(names)), {'a': array}, pool=pool, quiesce=time.time, "
+    "resume=time.time)"])
+def test_daemon_threads_in_a_call_when_the_interpreter_ends_are_no_abort(tmp_path, call):
+    program = f"""
+import itertools, sys, threading, time, outcore
+names = itertools.count()
+array = outcore.open(sys.argv[1], "w", shape=100_000, dtype="f8")
+begun = threading.Semaphore(0)
+
+def work(i):
+    pool = f"versioned:{{sys.argv[1]}}-{{i}}"
+    while True:
+        {call}
+        begun.release()
+
+for i in range(4):
+    threading.Thread(target=work, args=(i,), daemon=True).start()
+for i in range(8):
+    begun.acquire()
+view = array[:]  # it is not unmapped at the end
+view[:] = 5
+"""
+    for name in ("one", "two", "three"):
+        done = subprocess.run([sys.executable, "-c", program, tmp_path / name], timeout=60,
+                              capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert np.fromfile(tmp_path / name).sum() == 500_000

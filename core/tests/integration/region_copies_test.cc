@@ -1,5 +1,6 @@
 // Region::read and write of much: what the store is asked for, and what becomes of errors.
 #include <algorithm>
+#include <filesystem>
 
 #include "core/tests/conformance/faulty_store.h"
 #include "core/tests/conformance/mechanism.h"
@@ -84,6 +85,31 @@ TEST_P(RegionCopies, AWriteOfMuchAsksTheStoreForManyPagesAtATime) {
   EXPECT_LE(to->reads, pages() / 3);
   ASSERT_TRUE(region.unmap().ok());
   EXPECT_TRUE(to->bytes() == bytes);
+}
+
+TEST_P(RegionCopies, OfAFileThatOthersCutTheErrorsSayHowLongItIs) {
+  const std::string path = file_of(kStoreBytes);
+  Region region = map(path, Access::kReadWrite).value();
+  const uint64_t kept = kStoreBytes / 2, last = kStoreBytes - page_bytes();
+  Bytes page(page_bytes(), std::byte{0x5A});
+  ASSERT_TRUE(region.write(last, page).ok());
+  std::filesystem::resize_file(path, kept);
+  const std::string told = path + " was cut to " + std::to_string(kept) + " bytes";
+  const auto tells = [&](const Status& s) {
+    EXPECT_EQ(s.code(), EIO);
+    EXPECT_NE(s.message().find(told), std::string::npos) << s.message();
+  };
+  tells(region.read(kept + page_bytes(), page));
+  tells(region.flush());
+  tells(region.flush());
+  EXPECT_EQ(std::filesystem::file_size(path), kept);
+  std::fill(page.begin(), page.end(), std::byte{0});
+  ASSERT_TRUE(region.read(last, page).ok()) << "it is kept in memory";
+  EXPECT_EQ(page[0], std::byte{0x5A});
+  std::filesystem::resize_file(path, kStoreBytes);
+  EXPECT_TRUE(region.flush().ok()) << "so that what is in memory can be saved";
+  EXPECT_EQ(region.sync().code(), EIO) << "what was cut off is lost";
+  EXPECT_EQ(read_file(path)[last], std::byte{0x5A});
 }
 
 TEST_P(RegionCopies, WorkAtBudgetsOfAFewPages) {

@@ -69,6 +69,48 @@ TEST(FileStore, AFileCutShortUnderUsIsAnErrorAndNoZeros) {
   }
 }
 
+// It would grow again, with zeros in the place of what was cut off.
+TEST(FileStore, AFileThatOthersHaveCutIsNotWrittenPastItsEnd) {
+  const Folder folder;
+  for (const char* direct : {"auto", "off"}) {
+    write_file(folder / "f", random_bytes(1 << 20, 3));
+    OpenOptions writable;
+    writable.is_writable = true;
+    auto store = open_file("file:" + (folder / "f") + "?direct=" + direct, writable);
+    AlignedBytes page(16384);
+    ASSERT_EQ(store->write(0, page.span()), 0);
+    std::filesystem::resize_file(folder / "f", 500'000);
+    EXPECT_EQ(store->write(0, page.span()), 0);
+    EXPECT_EQ(store->sync(), 0);
+    StoreRequest batch[] = {{0, page.data(), 4096, false, 77},
+                            {8192, page.data() + 4096, 4096, true, 77},
+                            {499'712, page.data() + 8192, 4096, true, 77}};
+    store->transfer(batch);
+    EXPECT_EQ(batch[0].result, 0);
+    EXPECT_EQ(batch[1].result, 0);
+    EXPECT_EQ(batch[2].result, -EIO);
+    EXPECT_EQ(store->write((1 << 20) - 16384, page.span()), -EIO);
+    EXPECT_NE(store->reserve((1 << 20) - 4096, 4096), 0);
+    EXPECT_EQ(std::filesystem::file_size(folder / "f"), 500'000u);
+    EXPECT_EQ(store->sync(), -EIO);
+    std::filesystem::resize_file(folder / "f", 1 << 20);
+    EXPECT_EQ(store->write(0, page.span()), 0) << "so that what is in memory can be saved";
+    EXPECT_EQ(store->sync(), -EIO) << "what was cut off is lost";
+  }
+}
+
+TEST(FileStore, WhatItMakesShorterItselfIsNoCut) {
+  const Folder folder;
+  auto store = open_file(folder / "f", to_create(1 << 20));
+  AlignedBytes page(16384);
+  ASSERT_EQ(store->resize(500'000), 0);
+  EXPECT_EQ(store->write(0, page.span()), 0);
+  EXPECT_EQ(store->sync(), 0);
+  ASSERT_EQ(store->resize(1 << 20), 0);
+  EXPECT_EQ(store->write((1 << 20) - 16384, page.span()), 0);
+  EXPECT_EQ(store->sync(), 0);
+}
+
 TEST(FileStore, InABatchOnlyTheRequestsPastTheCutFail) {
   const Folder folder;
   const Bytes bytes = random_bytes(1 << 20, 2);
