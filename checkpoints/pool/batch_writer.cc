@@ -34,7 +34,7 @@ void BatchWriter::set_result(size_t first_part, size_t end_part, int error) {
 }
 
 void BatchWriter::cut(std::span<StoreRequest> batch) {
-  const uint64_t chunk_bytes = pool_.chunk_bytes_;
+  const uint64_t chunk_bytes = pool_.chunk_bytes;
   for (uint32_t r = 0; r < batch.size(); ++r) {
     StoreRequest& request = batch[r];
     if (!request.is_write) continue;
@@ -58,7 +58,7 @@ void BatchWriter::cut(std::span<StoreRequest> batch) {
 // alone.
 void BatchWriter::add_chunk(size_t first_part, size_t end_part) {
   OC_CHECK(first_part < end_part && end_part <= parts_.size());
-  const uint64_t chunk_bytes = pool_.chunk_bytes_;
+  const uint64_t chunk_bytes = pool_.chunk_bytes;
   const Part& first = parts_[first_part];
   if (first.size_bytes == chunk_bytes) {
     wholes_.push_back({first.chunk, first.bytes, first_part, end_part});
@@ -82,10 +82,10 @@ void BatchWriter::add_chunk(size_t first_part, size_t end_part) {
     wholes_.push_back({first.chunk, into, first_part, end_part});
     return;
   }
-  std::vector<Pool::Patch> patches;
+  std::vector<ChunkWriter::Patch> patches;
   for (size_t i = first_part; i < end_part; ++i)
     patches.push_back({parts_[i].skipped, parts_[i].bytes, parts_[i].size_bytes});
-  set_result(first_part, end_part, pool_.patch_chunk(object_, first.chunk, patches));
+  set_result(first_part, end_part, writer_.patch_chunk(object_, first.chunk, patches));
 }
 
 void BatchWriter::write(std::span<StoreRequest> batch) {
@@ -105,9 +105,9 @@ void BatchWriter::write(std::span<StoreRequest> batch) {
 int BatchWriter::allocate() {
   int error = 0;
   for (const Whole& whole : wholes_)
-    if (error == 0) error = object_.map_->prepare(whole.chunk);
+    if (error == 0) error = object_.map().prepare(whole.chunk);
   for (size_t i = 0; i < wholes_.size() && error == 0;) {
-    const Run run = pool_.heap_->allocate(static_cast<uint32_t>(wholes_.size() - i), error);
+    const Run run = pool_.heap->allocate(static_cast<uint32_t>(wholes_.size() - i), error);
     OC_CHECK(run.count <= wholes_.size() - i);
     for (uint32_t n = 0; n < run.count; ++n) wholes_[i++].block = run.first + n;
   }
@@ -116,7 +116,7 @@ int BatchWriter::allocate() {
 
 // Makes transfers of the chunks that have got blocks.
 void BatchWriter::join() {
-  const size_t chunk_bytes = pool_.chunk_bytes_;
+  const size_t chunk_bytes = pool_.chunk_bytes;
   std::byte* const buffer = buffer_of_this_thread();
   transfers_.clear();
   for (size_t i = 0; i < wholes_.size() && wholes_[i].block != 0;) {
@@ -155,15 +155,15 @@ void BatchWriter::publish() {
   for (size_t i = 0; i < wholes_.size();) {
     const size_t end = std::min(i + kAtATime, wholes_.size());
     const os::SignalBlock block;
-    const os::Passing passing(pool_.gate_);
+    const os::Passing passing(pool_.gate);
     for (; i < end; ++i) {
       Whole& whole = wholes_[i];
       if (whole.block == 0) continue;
       OC_CHECK(whole.transfer < transfers_.size());
       int error = transfers_[whole.transfer].result;
-      if (error == 0) error = pool_.publish(object_, whole.chunk, whole.block, whole.sum);
+      if (error == 0) error = writer_.publish(object_, whole.chunk, whole.block, whole.sum);
       if (error == 0) continue;
-      pool_.heap_->free(whole.block);
+      pool_.heap->free(whole.block);
       set_result(whole.first_part, whole.end_part, error);
     }
   }
@@ -176,42 +176,15 @@ void BatchWriter::flush() {
       if (whole.block == 0)
         set_result(whole.first_part, whole.end_part, error);
       else
-        whole.sum = checksum_of({whole.bytes, pool_.chunk_bytes_});
+        whole.sum = checksum_of({whole.bytes, pool_.chunk_bytes});
     join();
-    if (!transfers_.empty()) pool_.data_->transfer(transfers_);
+    if (!transfers_.empty()) pool_.data->transfer(transfers_);
     for (StoreRequest& r : transfers_)
-      if (Pool::is_full(r.result)) r.result = pool_.write_data(r.offset, {r.bytes, r.size_bytes});
+      if (is_disk_full(r.result)) r.result = writer_.write_data(r.offset, {r.bytes, r.size_bytes});
     publish();
   }
   wholes_.clear();
   gathered_bytes_ = 0;
-}
-
-void Pool::transfer(Object& object, std::span<StoreRequest> batch) {
-  bool has_read = false, has_write = false, is_right = true;
-  for (StoreRequest& r : batch) {
-    (r.is_write ? has_write : has_read) = true;
-    is_right = is_right && is_inside(object, r.offset, r.size_bytes);
-  }
-  int error = object.is_removed() ? -ENOENT : 0;
-  if (error == 0 && has_write) error = check_writable(object);
-  if (error != 0) {
-    for (StoreRequest& r : batch) r.result = error;
-    return;
-  }
-  if (!is_right) {  // the object has become smaller: each request gets its own result
-    for (StoreRequest& r : batch)
-      r.result = r.is_write ? write(object, r.offset, {r.bytes, r.size_bytes})
-                            : read(object, r.offset, {r.bytes, r.size_bytes});
-    return;
-  }
-  if (has_read) reader_->transfer(*object.map_, object.name().c_str(), batch);
-  for (StoreRequest& r : batch)
-    if (!r.is_write && object.is_removed()) r.result = -ENOENT;
-  if (!has_write) return;
-  BatchWriter(*this, object).write(batch);
-  for (const StoreRequest& r : batch)
-    if (r.is_write && r.result != 0 && r.result != -EIO) return note(r.result, "write", object);
 }
 
 }  // namespace outcore::versioned

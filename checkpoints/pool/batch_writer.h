@@ -8,14 +8,15 @@
 #include <span>
 #include <vector>
 
-#include "checkpoints/pool/pool.h"
+#include "checkpoints/pool/chunk_writer.h"
 #include "outcore/store.h"
 
 namespace outcore::versioned {
 
 class BatchWriter {
  public:
-  BatchWriter(Pool& pool, Object& object) : pool_(pool), object_(object) {}
+  BatchWriter(OpenPool& pool, ChunkWriter& writer, Object& object)
+      : pool_(pool), writer_(writer), object_(object) {}
   // Carries out those requests that are writes, and sets their results.
   void write(std::span<StoreRequest> batch);
 
@@ -46,7 +47,8 @@ class BatchWriter {
   void publish();
   void set_result(size_t first_part, size_t end_part, int error);
 
-  Pool& pool_;
+  OpenPool& pool_;
+  ChunkWriter& writer_;
   Object& object_;
   std::span<StoreRequest> batch_;
   std::vector<Part> parts_;

@@ -5,6 +5,7 @@
 // Functions that return a number return 0 (or a count) or -errno.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,9 @@
 #include "outcore/store.h"
 
 namespace outcore::versioned {
+
+// Whether an operation failed because the disk, or a quota, has no space.
+inline bool is_disk_full(int error) { return error == -ENOSPC || error == -EDQUOT; }
 
 class File {
  public:

@@ -1,4 +1,5 @@
-// Pool: several objects in one folder. What a checkpoint contains is never overwritten.
+// Pool: several objects in one folder. What a checkpoint contains is never overwritten. It owns the
+// pieces beside it (OpenPool has what they share) and passes calls on to them.
 //
 // A pool has one writer at a time. A commit makes all objects durable as one state, whole or not at
 // all. A checkpoint is a commit with a name; it is held until it is removed. What was written after
@@ -10,69 +11,28 @@
 // bytes.
 #pragma once
 
-#include <array>
 #include <atomic>
-#include <map>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "checkpoints/pool/block_heap.h"
-#include "checkpoints/pool/chunk_map.h"
-#include "checkpoints/pool/chunk_reader.h"
+#include "checkpoints/pool/checkpoints.h"
+#include "checkpoints/pool/chunk_writer.h"
+#include "checkpoints/pool/committer.h"
 #include "checkpoints/pool/disk.h"
-#include "checkpoints/pool/io_failure.h"
-#include "checkpoints/pool/journal.h"
-#include "checkpoints/pool/read_commits.h"
+#include "checkpoints/pool/journal_chain.h"
+#include "checkpoints/pool/object_table.h"
+#include "checkpoints/pool/open_pool.h"
+#include "checkpoints/pool/pool_opener.h"
+#include "checkpoints/pool/rollback.h"
 #include "checkpoints/pool/snapshot.h"
-#include "checkpoints/pool/state.h"
-#include "core/os/epoch_gate.h"
 
 namespace outcore::versioned {
-
-inline constexpr uint32_t kChunkBytesDefault = 4096;
-inline constexpr size_t kCheckpointsMax = 100'000;
-inline constexpr size_t kObjectsMax = 10'000;
-
-// Success, or EINVAL: no object, nor a checkpoint that is renamed, can have this name.
-Status check_name(const std::string& name, const std::string& attempted);
-
-struct PoolOptions {
-  bool may_create = false;
-  uint32_t chunk_bytes = 0;  // 0: the pool's own; for a new pool kChunkBytesDefault
-  // The journal gets a new base when the records since the last base are larger than that base, and
-  // than this.
-  uint64_t delta_bytes_min = 4 << 20;
-};
-
-// An object of an open pool. Handles stay valid when the object is removed: then all calls return
-// -ENOENT.
-class Object {
- public:
-  const std::string& name() const { return name_; }
-  uint32_t id() const { return id_; }
-  uint64_t size_bytes() const { return size_bytes_.load(std::memory_order_acquire); }
-  bool is_removed() const { return is_removed_.load(std::memory_order_acquire); }
-  // A number that changes whenever contents of the object change, until the pool is closed.
-  uint64_t state() const { return map_->sets(); }
-
- private:
-  friend class Pool;
-  friend class BatchWriter;
-  Object(uint32_t id, std::string name) : name_(std::move(name)), id_(id) {}
-  const std::string name_;
-  const uint32_t id_;
-  std::atomic<uint64_t> size_bytes_{0};
-  std::atomic<bool> is_removed_{false};
-  std::unique_ptr<ChunkMap> map_;
-};
-
-struct CheckpointInfo {
-  Checkpoint about;
-  uint64_t only_bytes = 0;  // what would become free if this checkpoint alone were removed
-};
 
 struct Usage {
   uint64_t chunk_bytes = 0;
@@ -98,11 +58,16 @@ class Pool {
   Status close();
 
   // Objects. Changes to them are part of the next commit. Names are at most 255 bytes.
-  std::vector<std::shared_ptr<Object>> objects() const;
-  std::shared_ptr<Object> find(const std::string& name) const;  // nullptr: none
-  Result<std::shared_ptr<Object>> create(const std::string& name, uint64_t size_bytes);  // EEXIST
-  Status remove_object(const std::string& name);                                         // ENOENT
-  int resize(Object& object, uint64_t size_bytes);  // never concurrent with itself
+  std::vector<std::shared_ptr<Object>> objects() const { return objects_.list(); }
+  // nullptr: there is none.
+  std::shared_ptr<Object> find(const std::string& name) const { return objects_.find(name); }
+  // EEXIST.
+  Result<std::shared_ptr<Object>> create(const std::string& name, uint64_t size_bytes) {
+    return objects_.create(name, size_bytes);
+  }
+  Status remove_object(const std::string& name) { return objects_.remove(name); }  // ENOENT
+  // Never concurrent with itself.
+  int resize(Object& object, uint64_t size_bytes) { return objects_.resize(object, size_bytes); }
 
   // As the functions of Store, with the same rules. 0 or -errno; last_failure() has the message.
   // -ENXIO: past the object's end, which a rollback may move while the object is used. REQUIRES:
@@ -112,22 +77,24 @@ class Pool {
   void transfer(Object& object, std::span<StoreRequest> batch);
   int discard(Object& object, uint64_t offset, uint64_t size_bytes);
   bool is_hole(const Object& object, uint64_t offset, uint64_t size_bytes) const;
-  void register_buffer(std::span<std::byte> buffer) { data_->register_buffer(buffer); }
+  void register_buffer(std::span<std::byte> buffer) { pool_.data->register_buffer(buffer); }
 
   // Makes all objects durable as they are now, and returns the number of the commit. With a name it
   // is a checkpoint. Writers wait only while the changes are collected in memory. Errors: EEXIST
   // and EINVAL (names), and those of the disk. Then nothing more is durable than before, and the
   // commit may be tried again, unless an fsync failed: after that nobody knows what was stored, all
   // further commits fail, and reads still work.
-  Result<uint32_t> commit(const std::string& name = {}, const std::string& comment = {});
+  Result<uint32_t> commit(const std::string& name = {}, const std::string& comment = {}) {
+    return committer_.commit(name, comment);
+  }
   // Success, or why no commit can succeed any more. Waits for a commit that is under way.
-  Status can_commit() const;
+  Status can_commit() const { return committer_.can_commit(); }
   // Whether a commit failed so that no other can succeed. Waits for nothing.
-  bool is_lost() const { return is_lost_; }
+  bool is_lost() const { return pool_.is_lost; }
   // From now on every commit fails with this error.
-  void refuse_commits(const Error& why);
+  void refuse_commits(const Error& why) { committer_.refuse_commits(why); }
   // commit(), if something has changed. 0 or -errno.
-  int sync();
+  int sync() { return committer_.sync(); }
 
   // For the regions that write objects. end_writer(): if it is the last, everything is committed.
   // After an error it is still one, unless `is_forced`: then its owner knows what is lost.
@@ -138,125 +105,50 @@ class Pool {
 
   // Writes what was written so far to the disk. It is not part of a commit yet, but the next commit
   // takes less time.
-  Status sync_data();
+  Status sync_data() { return committer_.sync_data(); }
   // Locked by the thread that makes a checkpoint, from the first byte that it copies to the commit,
   // because a commit contains all objects. Locked before any other lock.
   std::mutex& making() { return making_; }
 
-  std::vector<CheckpointInfo> checkpoints() const;  // ascending by number
-  bool has_checkpoint(const std::string& name) const;
+  // Ascending by number.
+  std::vector<CheckpointInfo> checkpoints() const { return checkpoints_.list(); }
+  bool has_checkpoint(const std::string& name) const { return checkpoints_.has(name); }
   // Removes all of them or none. Errors: ENOENT, EBUSY (somebody reads one of them; the message
   // says who), and those of the disk.
-  Status remove(const std::vector<std::string>& names);
-  Status rename(const std::string& from, const std::string& to);  // ENOENT, EEXIST
+  Status remove(const std::vector<std::string>& names) { return checkpoints_.remove(names); }
+  // ENOENT, EEXIST.
+  Status rename(const std::string& from, const std::string& to) {
+    return checkpoints_.rename(from, to);
+  }
   // Makes the objects what they are in the checkpoint, and commits that. What was written since is
   // lost. If the commit fails, the objects are rolled back, but not durably.
-  Status roll_back(const std::string& name);
+  Status roll_back(const std::string& name) { return rollback_.roll_back(name); }
   // Opens the checkpoint, or the last commit (an empty name), for reading while others write.
-  Result<std::shared_ptr<Snapshot>> open_at(const std::string& name);
+  Result<std::shared_ptr<Snapshot>> open_at(const std::string& name) {
+    return checkpoints_.open(name);
+  }
 
   Usage usage() const;
-  uint32_t chunk_bytes() const { return chunk_bytes_; }
+  uint32_t chunk_bytes() const { return pool_.chunk_bytes; }
   uint32_t last_commit() const;
-  std::string last_failure() const { return last_failure_.text(); }
-  const Disk& disk() const { return *disk_; }
+  std::string last_failure() const { return pool_.last_failure.text(); }
+  const Disk& disk() const { return *pool_.disk; }
   // Checks what must hold between maps, heap and journal. For tests.
   bool is_valid() const;
 
  private:
-  friend class BatchWriter;
-  struct Cut;
-  struct JournalFile {
-    uint32_t number = 0;
-    uint32_t first_commit = 0;
-  };
-  // Bytes that replace a part of a chunk; nullptr: zeros.
-  struct Patch {
-    uint64_t skipped = 0;
-    const std::byte* bytes = nullptr;
-    size_t size_bytes = 0;
-  };
-
-  explicit Pool(std::shared_ptr<Disk> disk) : disk_(std::move(disk)), folder_(disk_->name()) {}
-  Status can_found(const PoolOptions& options) const;
-  Status found(const PoolOptions& options);
-  Status load(const PoolOptions& options, const std::vector<uint32_t>& numbers);
-  Status adopt(Loaded& loaded);
-  Status adopt_blocks(const State& state);
-  Result<std::unique_ptr<Journal>> write_journal(uint32_t number, const State& state,
-                                                 const MappedArray<Grave>& graves,
-                                                 uint64_t sequence);
-
-  static bool is_full(int error);
-  int write_data(uint64_t offset, std::span<const std::byte> from);
-  static bool is_inside(const Object& object, uint64_t offset, uint64_t size_bytes);
-  int check_writable(const Object& object);
-  int write_stretch(Object& object, uint64_t chunk, uint32_t count, const std::byte* from);
-  int patch_chunk(Object& object, uint64_t chunk, std::span<const Patch> patches);
-  int publish(Object& object, uint64_t chunk, uint32_t block, uint64_t sum);
-  int discard_locked(Object& object, uint64_t offset, uint64_t size_bytes);
-  int kill_all(Object& object);
-  void note(int error, const char* what, const Object& object);
-
-  Status check_usable(const std::string& attempted) const;
-  Result<uint32_t> commit_locked(const std::string& name, const std::string& comment);
-  void lose(const Error& why);
-  int append(RecordType type, uint32_t commit, std::span<const std::byte> payload,
-             Journal::How how);
+  Pool(std::shared_ptr<Disk> disk, const PoolOptions& options)
+      : pool_(std::move(disk)), journals_(pool_, options.delta_bytes_min) {}
   void drop_uncommitted();
-  int carry_out(Cut& cut, bool& is_lost);
-  void make_cut(Cut& cut);
-  void undo_cut(Cut& cut);
-  int write_commit(Cut& cut);
-  void settle(Cut& cut);
-  Status fail(int error, const std::string& attempted, bool is_lost);
-  bool has_changes() const;
-  bool is_taken(const std::string& name) const;
-  std::vector<uint32_t> holds() const;
-  void renew_base();
-  Status write_new_base();
-  void drop_journals();
-  int restore(const State& state, std::vector<std::shared_ptr<Object>>& missing,
-              MappedArray<uint32_t>& resurrected);
-  int restore_object(Object& object, const StateObject& as, MappedArray<uint32_t>& resurrected);
 
-  const std::shared_ptr<Disk> disk_;
-  const std::string folder_;
-  std::unique_ptr<File> data_;
-  std::unique_ptr<BlockHeap> heap_;
-  std::unique_ptr<ChunkReader> reader_;
-  IoFailure last_failure_;
-  uint32_t chunk_bytes_ = 0;
-  uint64_t delta_bytes_min_ = 0;
-  std::shared_ptr<ReadCommits> read_commits_ = std::make_shared<ReadCommits>();
-
-  os::EpochGate gate_;                 // passed by writers that enter chunks into maps
-  std::atomic<uint32_t> interval_{1};  // the number of the next commit; changes behind the gate
-  // No commit that there is, or is under way, has blocks that were born so late. It grows behind
-  // the gate. Less than interval_ after commits that failed.
-  std::atomic<uint32_t> free_from_{1};
-  std::array<os::Lock, 64> stripes_;  // locks of chunks that are written in parts
+  OpenPool pool_;
+  ChunkWriter writer_{pool_};
+  ObjectTable objects_{pool_, writer_};
+  JournalChain journals_;
+  Committer committer_{pool_, journals_};
+  Checkpoints checkpoints_{pool_, journals_};
+  Rollback rollback_{pool_, writer_, committer_};
   std::mutex making_;
-
-  // Guards all members below. A commit holds it to its end. Not the fault path.
-  mutable std::mutex mutex_;
-  std::map<uint32_t, std::shared_ptr<Object>> objects_;
-  std::set<uint32_t> changed_objects_;  // created, resized or removed since the last commit
-  // Those of them that a rollback brought back: records of them in the journal are void.
-  std::set<uint32_t> reborn_objects_;
-  uint32_t next_object_ = 1;
-  uint64_t pool_id_ = 0;
-  uint32_t last_commit_ = 0;
-  std::vector<Checkpoint> checkpoints_;
-  std::vector<uint32_t> lingering_;  // commits without a name that somebody still reads
-  std::unique_ptr<Journal> journal_;
-  uint64_t base_bytes_ = 0;
-  uint64_t base_retry_ = 0;  // a new base is tried again when the journal is this long
-  std::vector<JournalFile> journals_;
-  Error lost_;             // why nothing can be committed any more; none so far
-  bool is_closed_ = true;  // until there is something to close
-
-  std::atomic<bool> is_lost_{false};  // lost_ is set, for those who do not have the lock
   std::atomic<uint32_t> writer_count_{0};
   std::atomic<bool> has_stores_{false};    // written by stores, so a loss has to be told
   std::atomic<bool> is_loss_told_{false};  // to the owner of the last writer
