@@ -2,7 +2,7 @@
 
 #include "core/base/assert.h"
 #include "core/os/wait.h"
-#include "far/redis/chunks.h"
+#include "far/redis/chunk_request.h"
 
 namespace outcore::redis {
 

@@ -1,10 +1,10 @@
-// Chunks: small reads of several threads, combined into one batch. See combining_queue.h.
+#include "far/redis/combined_reads.h"
+
 #include <algorithm>
 
 #include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/os/wait.h"
-#include "far/redis/chunks.h"
 
 namespace outcore::redis {
 namespace {
@@ -16,9 +16,7 @@ constexpr uint64_t kLookNs = 5'000'000;  // a waiting thread looks for a free co
 
 }  // namespace
 
-// Tries once to read a small batch from one server, as the leader or through another thread that
-// leads. The caller must ask again, in the general way, for the requests that are not done then.
-void Chunks::read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
+void CombinedReads::read(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
   const uint32_t server = batch.front().server;
   const bool is_simple = server != Servers::kNobody && batch.size() <= kSmallMax &&
                          std::all_of(batch.begin(), batch.end(), [&](const ChunkRequest& r) {
@@ -27,7 +25,7 @@ void Chunks::read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns) 
   if (!is_simple) return;
   OC_CHECK(server < Servers::kServersMax);
   bool is_unopened = false;
-  Line* line = servers_.try_acquire(server, Use::kRead, &is_unopened);
+  Line* line = state_.servers.try_acquire(server, Use::kRead, &is_unopened);
   if (line == nullptr && is_unopened) return;
   if (line != nullptr) return lead(line, batch, deadline_ns);
   CombiningQueue& queue = queues_[server];
@@ -36,7 +34,7 @@ void Chunks::read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns) 
   queue.join(&waiting);
   for (;;) {
     // Done before the first wait, too: a connection may have become free before this thread joined.
-    line = servers_.try_acquire(server, Use::kRead, &is_unopened);
+    line = state_.servers.try_acquire(server, Use::kRead, &is_unopened);
     const bool must_leave = line != nullptr || is_unopened || base::now_ns() >= deadline_ns;
     if (must_leave && queue.leave(&waiting)) break;
     if (line != nullptr) release(line, server);
@@ -51,7 +49,7 @@ void Chunks::read_combined(std::span<ChunkRequest> batch, uint64_t deadline_ns) 
 }
 
 // The leader: sends its own batch and those of waiting threads, then passes the connection on.
-void Chunks::lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_ns) {
+void CombinedReads::lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_ns) {
   OC_CHECK(line != nullptr && batch.size() <= kTogetherMax);
   const uint32_t server = batch.front().server;
   CombiningQueue& queue = queues_[server];
@@ -82,24 +80,22 @@ void Chunks::lead(Line* line, std::span<ChunkRequest> batch, uint64_t deadline_n
   }
 }
 
-void Chunks::ask_together(Line* line, uint32_t server, std::span<ChunkRequest> all) {
+void CombinedReads::ask_together(Line* line, uint32_t server, std::span<ChunkRequest> all) {
   Group group{server, false, line};
   for (ChunkRequest& r : all) {
     r.group = ChunkRequest::kUnsent;
-    send_unless_lost(group, 0, r);
+    exchange_.send(group, 0, r);
   }
   line->connection.flush();
-  conclude(group, 0, all);
+  exchange_.conclude(group, 0, all);
 }
 
-// Passes the connection to the thread that has waited longest, which becomes the leader; if nobody
-// waits, returns it to Servers.
-void Chunks::release(Line* line, uint32_t server) {
+void CombinedReads::release(Line* line, uint32_t server) {
   OC_ASSERT(line != nullptr);
   CombiningQueue& queue = queues_[server];
-  const bool is_for_queued = line->connection.is_open() && !servers_.has_waiting(server);
+  const bool is_for_queued = line->connection.is_open() && !state_.servers.has_waiting(server);
   QueuedBatch* const next = is_for_queued ? queue.dequeue(kTogetherMax) : nullptr;
-  if (next == nullptr) return servers_.release(line);
+  if (next == nullptr) return state_.servers.release(line);
   next->line = line;
   next->state.store(QueuedBatch::kIsLeader, std::memory_order_release);
   os::wake(&next->state, 1);

@@ -1,4 +1,5 @@
-// Values that are stored compressed: they are always whole chunks. See chunks.h and packer.h.
+#include "far/redis/packed_values.h"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -6,7 +7,6 @@
 #include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/base/units.h"
-#include "far/redis/chunks.h"
 
 namespace outcore::redis {
 namespace {
@@ -22,29 +22,39 @@ size_t whole_bytes(const packing::Packer& packer) {
 
 }  // namespace
 
-std::unique_ptr<SpacePool> Chunks::make_spaces(const packing::Packer* packer) {
-  if (packer == nullptr) return nullptr;
-  return std::make_unique<SpacePool>(kSpaces, whole_bytes(*packer));
+int LastValue::repeat(ChunkRequest& r) const {
+  r.result = error;
+  r.is_short = is_short;
+  if (result != 0 || error != 0) return result;
+  OC_ASSERT(is_short || chunk != nullptr);
+  if (is_short) std::memset(r.bytes, 0, r.size_bytes);
+  if (!is_short) std::memcpy(r.bytes, chunk + r.offset, r.size_bytes);
+  return 0;
 }
 
-void Chunks::send_packed(Connection& stream, const ChunkRequest& r) {
-  OC_ASSERT(layout_.is_packed && (r.act == Act::kWrite || r.act == Act::kZero));
-  char chunk[kKeyMax], fence[kKeyMax];
-  const std::string_view chunk_key(chunk, put_key(chunk, r, false));
+PackedValues::PackedValues(StoreState& state, std::shared_ptr<const packing::Packer> packer)
+    : state_(state),
+      packer_(std::move(packer)),
+      spaces_(packer_ == nullptr ? nullptr
+                                 : std::make_unique<SpacePool>(kSpaces, whole_bytes(*packer_))) {}
+
+void PackedValues::send(Connection& stream, const ChunkRequest& r) {
+  OC_ASSERT(state_.layout().is_packed && (r.act == Act::kWrite || r.act == Act::kZero));
+  char chunk[ChunkKeys::kKeyMax], fence[ChunkKeys::kKeyMax];
+  const std::string_view chunk_key(chunk, state_.keys.put(chunk, r, false));
   const bool is_put = r.act == Act::kWrite;
   stream.begin(is_put ? 7 : 6);
   stream.word("EVALSHA");
-  stream.word(script_name_[static_cast<size_t>(is_put ? Script::kPut : Script::kClear)]);
+  stream.word(state_.scripts[is_put ? Script::kPut : Script::kClear]);
   stream.word(2);
   stream.word(chunk_key);
-  stream.word({fence, put_key(fence, r, true)});
-  stream.word(token_.load(std::memory_order_relaxed));
+  stream.word({fence, state_.keys.put(fence, r, true)});
+  stream.word(state_.token.load(std::memory_order_relaxed));
   if (is_put) stream.bytes({r.bytes, r.size_bytes});
 }
 
-// Receives the whole value, from which the request gets its bytes. Requests that follow in the
-// batch may want other bytes of it, so `last` keeps the chunk.
-int Chunks::receive_packed(Connection& stream, const Reply& reply, ChunkRequest& r, Last& last) {
+int PackedValues::receive(Connection& stream, const Reply& reply, ChunkRequest& r,
+                          LastValue& last) {
   OC_CHECK(packer_ != nullptr && uint64_t{r.offset} + r.size_bytes <= packer_->chunk_bytes());
   r.is_absent = reply.type == '_';
   if (r.is_absent) {
@@ -66,25 +76,14 @@ int Chunks::receive_packed(Connection& stream, const Reply& reply, ChunkRequest&
   }
   if (is_whole) std::memcpy(r.bytes, last.chunk + r.offset, r.size_bytes);
   if (!is_whole) {
-    char text[100], key[kKeyMax];
-    const auto length = static_cast<int>(put_key(key, r, false));
+    char text[100], key[ChunkKeys::kKeyMax];
+    const auto length = static_cast<int>(state_.keys.put(key, r, false));
     std::snprintf(text, sizeof text, "chunk %llu is damaged: %.*s is not what was stored there",
                   static_cast<unsigned long long>(r.at), length, key);
-    note(r.server, 0, text);
+    state_.failure.note(r.server, 0, text);
     r.result = -EIO;
   }
   return stream.end_bytes();
-}
-
-// Copies from the value that was received for the request before, which is for the same chunk.
-int Chunks::repeat(const Last& last, ChunkRequest& r) const {
-  r.result = last.error;
-  r.is_short = last.is_short;
-  if (last.result != 0 || last.error != 0) return last.result;
-  OC_ASSERT(last.is_short || last.chunk != nullptr);
-  if (last.is_short) std::memset(r.bytes, 0, r.size_bytes);
-  if (!last.is_short) std::memcpy(r.bytes, last.chunk + r.offset, r.size_bytes);
-  return 0;
 }
 
 }  // namespace outcore::redis

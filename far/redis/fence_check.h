@@ -1,0 +1,32 @@
+// FenceCheck: asks a server for the fences of parts, whether it still has what was acknowledged.
+//
+// Any thread; the fault path. The caller holds the connection.
+#pragma once
+
+#include <span>
+
+#include "far/redis/chunk_commands.h"
+#include "far/redis/reply_reader.h"
+#include "far/redis/store_state.h"
+
+namespace outcore::redis {
+
+class FenceCheck {
+ public:
+  FenceCheck(StoreState& state, ReplyReader& replies, ChunkCommands& commands)
+      : state_(state), replies_(replies), commands_(commands) {}
+
+  // A value that is shorter than it should be was never written, or is lost. The fence tells which.
+  // 0, or the error of the connection; reads that must be asked again are not done then.
+  int judge_short_reads(Connection& stream, uint8_t group, std::span<ChunkRequest> batch);
+  // A server to which nobody spoke for a while may have been replaced by one with older data. What
+  // it contains of this store must be as new as what was acknowledged. -EAGAIN: it cannot say yet.
+  int check_fresh(Line& line, uint32_t server);
+
+ private:
+  StoreState& state_;
+  ReplyReader& replies_;
+  ChunkCommands& commands_;
+};
+
+}  // namespace outcore::redis
