@@ -1,15 +1,11 @@
-// Two single servers, of which the second is a replica of the first and takes over when the first
-// is gone. See servers.h.
-//
-// Only the client decides that, because single servers do not vote. It is safe because a store has
-// one writer, and every write carries a count: a client that goes over to the standby never asks
-// the first server again, and the counts show if the standby knows less than what was acknowledged.
+#include "far/redis/standby.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "core/base/clock.h"
-#include "far/redis/servers.h"
 
 namespace outcore::redis {
 namespace {
@@ -54,14 +50,14 @@ int make_master(Connection& stream) {
 
 }  // namespace
 
-uint64_t Servers::Silence::extend(uint64_t now_ns) {
+uint64_t Standby::Silence::extend(uint64_t now_ns) {
   if (since_ns == 0 || now_ns > seen_ns + kForgottenNs) since_ns = now_ns;
   seen_ns = now_ns;
   return now_ns - since_ns;
 }
 
-uint32_t Servers::acknowledging_of_pair(uint32_t server, uint32_t wanted) const {
-  if (options_.alone_after_ns == 0) return wanted;
+uint32_t Standby::acknowledging(uint32_t server, uint32_t wanted) const {
+  if (table_.options().alone_after_ns == 0) return wanted;
   const Turn turn = turn_.load(std::memory_order_acquire);
   // A write that was on its way to the first server when the standby took over is not acknowledged
   // there, and is repeated.
@@ -70,37 +66,36 @@ uint32_t Servers::acknowledging_of_pair(uint32_t server, uint32_t wanted) const 
              : wanted;
 }
 
-int Servers::ask_pair(uint64_t deadline_ns) {
-  const auto soon = [&] { return std::min(deadline_ns, base::now_ns() + kAskNs); };
+int Standby::ask(uint64_t deadline_ns) {
+  const auto soon = [&] { return std::min(deadline_ns, base::now_ns() + SlotReader::kAskNs); };
   if (turn_.load() < Turn::kChanges) {
-    const int result = ask(0, soon());
+    const int result = slot_reader_.ask(0, soon());
     const bool is_gone = result != 0 && result != -EACCES && result != -EBUSY;
     if (!is_gone) first_silence_.end();
     if (is_gone && first_silence_.extend(base::now_ns()) < kGoneNs) return result;
     // A standby that was given up lacks what was written since.
-    if (turn_.load() == Turn::kFirstAlone || (!is_gone && !is_short_.exchange(false)))
-      return result;
+    if (turn_.load() == Turn::kFirstAlone || (!is_gone && !copies_.end_shortage())) return result;
     const int standby = look_at_standby(is_gone, soon());
     if (turn_.load() < Turn::kChanges) return is_gone ? standby : result;
   }
   if (turn_.load() == Turn::kChanges)
     if (const int result = make_standby_serve(soon()); result != 0) return result;
-  return ask(1, soon());
+  return slot_reader_.ask(1, soon());
 }
 
 // Finds out whether the standby has taken over, has to take over, or is gone itself.
-int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
+int Standby::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
   int error = 0;
   Role role;
-  Line* const line = acquire(1, Use::kControl, deadline_ns, &error);
+  Line* const line = lines_.acquire(1, Use::kControl, deadline_ns, &error);
   if (line != nullptr) {
     error = read_role(line->connection, &role);
     if (error != 0) line->connection.close();
-    release(line);
+    lines_.release(line);
   }
   if (error == 0) standby_silence_.end();
   const bool is_gone = error != 0 && standby_silence_.extend(base::now_ns()) >= kLeftNs;
-  if (is_gone && !is_first_gone && options_.alone_after_ns != 0)
+  if (is_gone && !is_first_gone && table_.options().alone_after_ns != 0)
     turn_.store(Turn::kFirstAlone, std::memory_order_release);
   // A standby that is connected to the first server must not be used instead of it.
   const bool must_serve = error == 0 && (role.is_master || (is_first_gone && !role.is_linked));
@@ -109,13 +104,13 @@ int Servers::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
   return must_serve ? 0 : -EAGAIN;
 }
 
-int Servers::make_standby_serve(uint64_t deadline_ns) {
+int Standby::make_standby_serve(uint64_t deadline_ns) {
   int error = 0;
-  Line* const line = acquire(1, Use::kControl, deadline_ns, &error);
+  Line* const line = lines_.acquire(1, Use::kControl, deadline_ns, &error);
   if (line == nullptr) return error;
   error = make_master(line->connection);
   if (error != 0) line->connection.close();
-  release(line);
+  lines_.release(line);
   if (error == 0) turn_.store(Turn::kSecond, std::memory_order_release);
   return error;
 }
