@@ -159,4 +159,23 @@ Result<uint64_t> RedisServers::stored_bytes(const RedisOptions& options,
   return chunks.stored_bytes();
 }
 
+Status RedisServers::reclaim_expired(const RedisOptions& options) {
+  auto records = catalog->list();
+  if (!records) return refuse_redis(options, records.code(), records.message());
+  for (const redis::Record& record : records.value()) {
+    const bool is_retired = record.damage.empty() && record.owner.empty() &&
+                            record.lifetime_ms == kRetiredMs && record.left_ms > 0;
+    if (record.name == options.name || !(record.is_expired() || is_retired)) continue;
+    if (is_retired) {
+      std::atomic<uint32_t> nobody{0};
+      const uint64_t left_ms = std::min(kRetiredMs, static_cast<uint64_t>(record.left_ms)) + 1;
+      os::wait(&nobody, 0, left_ms * 1'000'000);
+    }
+    RedisOptions others = options;
+    others.name = record.name;
+    if (Status s = remove(others, true); !s && s.code() != EBUSY && s.code() != ENOENT) return s;
+  }
+  return {};
+}
+
 }  // namespace outcore::store

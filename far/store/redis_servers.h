@@ -11,6 +11,9 @@
 namespace outcore::store {
 
 struct RedisServers {
+  // How long a store is kept that its process, which ends, has given back.
+  static constexpr uint64_t kRetiredMs = 1000;
+
   // Errors: EACCES (the password), EPROTO (TLS), EINVAL (several servers that are not a cluster),
   // and those of the system.
   static Result<std::unique_ptr<RedisServers>> connect(const RedisOptions& options);
@@ -23,6 +26,8 @@ struct RedisServers {
   // Removes the store, also from the replicas that exist. EBUSY: its writer has to close it first;
   // readers do not find the store any more. is_expired_only: ENOENT unless its lifetime is over.
   Status remove(const RedisOptions& options, bool is_expired_only);
+  // Removes stores whose lifetime is over, because their space is needed for another.
+  Status reclaim_expired(const RedisOptions& options);
   // How many bytes the servers hold of it.
   Result<uint64_t> stored_bytes(const RedisOptions& options, const redis::Record& record);
 

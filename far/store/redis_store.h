@@ -7,19 +7,14 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include "core/store/registry.h"
-#include "core/store/written_map.h"
-#include "far/redis/chunks.h"
-#include "far/redis/generation.h"
-#include "far/redis/part_writer.h"
 #include "far/redis/shared_lease.h"
-#include "far/store/redis_servers.h"
+#include "far/store/redis_lease.h"
+#include "far/store/redis_opening.h"
 #include "outcore/store.h"
 
 namespace outcore::store {
@@ -34,7 +29,6 @@ class RedisStore final : public Store {
   // ENOTSUP: its chunks are packed.
   static Result<std::shared_ptr<RedisStore>> open_shared(const RedisOptions& options,
                                                          const OpenOptions& how);
-  ~RedisStore() override;
 
   uint64_t size_bytes() const override { return size_bytes_.load(std::memory_order_acquire); }
   int read(uint64_t offset, std::span<std::byte> into) override;
@@ -49,15 +43,19 @@ class RedisStore final : public Store {
   // The largest size for which there is space; UINT64_MAX: the servers have no limit.
   Result<uint64_t> size_bytes_max();
   // The destructor removes the store, as far as its servers answer soon.
-  void remove_at_end() { is_removed_at_end_ = true; }
+  void remove_at_end() {
+    if (is_writer()) opened_.lease->remove_at_end();
+  }
   // The process ends: others may have the space soon. What is read until then is still there.
-  void expire_soon();
-  bool is_of_cluster() const { return servers_->servers->is_cluster(); }
+  void expire_soon() {
+    if (is_writer()) opened_.lease->expire_soon();
+  }
+  bool is_of_cluster() const { return opened_.servers->servers->is_cluster(); }
   packing::Packing packing() const {
-    return packer_ == nullptr ? packing::Packing{} : packer_->packing();
+    return opened_.packer == nullptr ? packing::Packing{} : opened_.packer->packing();
   }
   // REQUIRES: open_shared() has opened it.
-  redis::SharedLease& shared_lease() { return *shared_lease_; }
+  redis::SharedLease& shared_lease() { return *opened_.lease->shared(); }
   // The servers have reported a size: another member may have enlarged the store. A smaller size
   // was reported before that and arrived late; a shared store never becomes smaller.
   void note_size(uint64_t size_bytes) {
@@ -69,22 +67,26 @@ class RedisStore final : public Store {
   // Breaks the lease: none of its members can write from now on, as far as the servers answer.
   void break_lease(uint64_t fence_token);
   // Gives the lease back; nothing may be written after it.
-  void leave();
+  void leave() {
+    if (is_writer()) opened_.lease->leave();
+  }
   // Stops renewing the lease, so that it ends for all members: a request that this member has sent
   // may still be carried out, and must not then hit what another member has written.
-  void stop_renewing() { lease_error_.store(ESTALE); }
-  bool has_lease() const { return lease_error_.load() == 0; }
-  const redis::Layout& layout() const { return chunks_->layout(); }
+  void stop_renewing() {
+    if (is_writer()) opened_.lease->end();
+  }
+  bool has_lease() const { return !is_writer() || opened_.lease->error() == 0; }
+  const redis::Layout& layout() const { return opened_.chunks->layout(); }
   int discard(uint64_t offset, uint64_t size_bytes) override;
   int release(uint64_t offset, uint64_t size_bytes) override { return discard(offset, size_bytes); }
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
   StoreTraits traits() const override { return traits_; }
-  std::string uri() const override { return options_.uri; }
+  std::string uri() const override { return opened_.options.uri; }
   std::string remark() const override;
   bool is_unreplicated() const override {
-    return is_writer_ && servers_->servers->is_unreplicated();
+    return is_writer() && opened_.servers->servers->is_unreplicated();
   }
-  std::string identity() const override { return "redis:" + chunks_->layout().id; }
+  std::string identity() const override { return "redis:" + opened_.chunks->layout().id; }
   // Each writer has a number of its own, and each part counts its changes: what nobody was writing
   // when it was opened is the same for all who find the same of both. Empty for writers, and for
   // who has opened it beside one.
@@ -92,41 +94,22 @@ class RedisStore final : public Store {
   Result<std::shared_ptr<Store>> reopen() const override;
 
  private:
-  explicit RedisStore(const RedisOptions& options) : options_(options) {}
-  static Result<std::shared_ptr<RedisStore>> make(const RedisOptions& options,
-                                                  const OpenOptions& how, const StoreLimits& limits,
-                                                  bool is_shared);
-  Status claim(const OpenOptions& how, int64_t capacity_bytes, bool is_shared);
-  Status choose_packer();
-  static constexpr uint64_t kRetiredMs = 1000;  // how long the store is kept after expire_soon()
-  Status reclaim_expired();
-  Status begin_rewrite();
-  Status take_over(bool is_rewritten);
+  RedisStore(OpenedRedis opened, const StoreLimits& limits);
+  bool is_writer() const { return opened_.lease != nullptr; }
+  bool is_shared() const { return is_writer() && opened_.lease->shared() != nullptr; }
+  // A forked child does not own the lease.
+  bool may_write() const {
+    return is_writer() && opened_.lease->is_of_this_process() && opened_.lease->error() == 0;
+  }
   [[gnu::noinline]] void transfer_plain(std::span<StoreRequest> batch);
   [[gnu::noinline]] void write_parts(std::span<StoreRequest> batch);
-  void keep_lease();
-  void end_keeper();
   void note_change(int result);
 
-  const RedisOptions options_;
-  std::unique_ptr<RedisServers> servers_;
-  std::shared_ptr<const packing::Packer> packer_;  // if its chunks are packed
-  std::unique_ptr<redis::Chunks> chunks_;
-  std::unique_ptr<redis::PartWriter> parts_;          // of the writer of packed chunks
-  std::unique_ptr<redis::SharedLease> shared_lease_;  // of one of several writers
-  redis::Record record_;
+  const OpenedRedis opened_;
   mutable std::once_flag is_summed_;
   mutable std::string contents_id_;
-  const uint32_t process_ = redis::generation();
-  bool is_writer_ = false, is_removed_at_end_ = false;
   StoreTraits traits_;
   std::atomic<uint64_t> size_bytes_{0};
-  WrittenMap written_;  // of a store that this process created: ranges never written need no fill
-  bool knows_holes_ = false;
-
-  std::thread keeper_;  // renews the lease
-  std::atomic<uint32_t> is_closing_{0};
-  std::atomic<int> lease_error_{0};
 };
 
 }  // namespace outcore::store
