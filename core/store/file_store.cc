@@ -203,11 +203,15 @@ uint64_t FileStore::end_of_writes() const {
   if (!refuses_cut_ || is_block_device_) return UINT64_MAX;
   // Asked before the look and after it: resize() makes the file longer before the number, and
   // shorter after it.
-  const uint64_t known = size_bytes();
-  struct stat about;
-  if (::fstat(file_.fd(), &about) != 0) return UINT64_MAX;  // the write will tell
-  const auto size = static_cast<uint64_t>(about.st_size);
-  return size >= known || size >= size_bytes() ? UINT64_MAX : size;
+  for (uint64_t known = size_bytes();;) {
+    struct stat about;
+    if (::fstat(file_.fd(), &about) != 0) return UINT64_MAX;  // the write will tell
+    const auto size = static_cast<uint64_t>(about.st_size);
+    const uint64_t now = size_bytes();
+    if (size >= known || size >= now) return UINT64_MAX;
+    if (now == known) return size;
+    known = now;
+  }
 }
 
 int FileStore::refuse_past_cut() {
@@ -232,10 +236,13 @@ int FileStore::read(uint64_t offset, std::span<std::byte> into) {
 int FileStore::write(uint64_t offset, std::span<const std::byte> from) {
   OC_CHECK(is_range_of(offset, from.size(), size_bytes()));
   if (!is_writable_) return -EACCES;
-  if (offset + from.size() > end_of_writes()) return refuse_past_cut();
+  const uint64_t end = end_of_writes();
+  const bool is_past = offset + from.size() > end;
+  if (is_past) from = from.first(end - std::min(end, offset));  // what others have left is stored
   if (watched_from_.load(std::memory_order_acquire) != UINT64_MAX)
     written_.mark(offset, from.size());
-  return file_.write(offset, from);
+  const int error = from.empty() ? 0 : file_.write(offset, from);
+  return is_past ? refuse_past_cut() : error;
 }
 
 void FileStore::transfer(std::span<StoreRequest> batch) {

@@ -5,15 +5,20 @@
 #include <new>
 #include <system_error>
 
+#include "core/base/assert.h"
 #include "core/base/error.h"
 #include "core/os/wait.h"
 #include "far/redis/catalog.h"
 
 namespace outcore::store {
 
-RedisLease::RedisLease(const RedisOptions& options, RedisServers& servers, uint64_t token,
-                       std::unique_ptr<redis::SharedLease> shared)
-    : options_(options), servers_(servers), token_(token), shared_(std::move(shared)) {}
+RedisLease::RedisLease(const RedisOptions& options, RedisServers& servers, bool is_shared)
+    : options_(options), servers_(servers), is_shared_(is_shared) {}
+
+void RedisLease::take(uint64_t token) {
+  OC_CHECK(token != 0 && token_ == 0);
+  token_ = token;
+}
 
 Status RedisLease::start() {
   try {
@@ -79,7 +84,7 @@ RedisLease::~RedisLease() {
     leave();
     return;
   }
-  if (error_.load() == 0) {
+  if (token_ != 0 && !is_shared_ && error_.load() == 0) {
     const os::SignalBlock block;
     const Status released = servers_.catalog->release(options_.name, token_);
     if (!is_removed_at_end_ || !released) return;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "far/redis/generation.h"
 #include "far/redis/shared_lease.h"
@@ -19,14 +20,17 @@ namespace outcore::store {
 
 class RedisLease {
  public:
-  // The servers' catalog has given it. `shared`: of one of several writers; else nullptr. REQUIRES:
-  // the servers live as long.
-  RedisLease(const RedisOptions& options, RedisServers& servers, uint64_t token,
-             std::unique_ptr<redis::SharedLease> shared);
+  // One that is not taken yet. Made before the servers' catalog is asked for it, so that nothing can
+  // fail between the grant and its owner. REQUIRES: the servers live as long.
+  RedisLease(const RedisOptions& options, RedisServers& servers, bool is_shared);
   ~RedisLease();
   RedisLease(const RedisLease&) = delete;
   RedisLease& operator=(const RedisLease&) = delete;
 
+  // The catalog has given it. Allocates nothing. REQUIRES: not 0, which no catalog gives.
+  void take(uint64_t token);
+  // What a shared lease is given back by; without it that expires. REQUIRES: start() comes later.
+  void join(std::unique_ptr<redis::SharedLease> shared) { shared_ = std::move(shared); }
   // Starts the thread. Errors: those of the system.
   Status start();
   redis::SharedLease* shared() { return shared_.get(); }
@@ -49,8 +53,9 @@ class RedisLease {
 
   const RedisOptions options_;
   RedisServers& servers_;
-  const uint64_t token_;
-  const std::unique_ptr<redis::SharedLease> shared_;
+  const bool is_shared_;
+  uint64_t token_ = 0;  // 0: it is not taken
+  std::unique_ptr<redis::SharedLease> shared_;
   const uint32_t process_ = redis::generation();
   bool is_removed_at_end_ = false;
   std::thread keeper_;  // renews the lease

@@ -43,21 +43,21 @@ Status RedisOpening::claim(const OpenOptions& how, int64_t capacity_bytes, bool 
   claim.replicas = options.replicas;
   claim.lifetime_ms = options.lifetime_ms;
   claim.capacity_bytes = capacity_bytes;
+  std::unique_ptr<RedisLease> lease;
+  if (how.is_writable) lease = std::make_unique<RedisLease>(options, *opened_.servers, is_shared);
   auto record = opened_.servers->catalog->open(claim);
   if (record.code() == ENOSPC) {
     if (Status s = opened_.servers->reclaim_expired(options); !s) return s;
     record = opened_.servers->catalog->open(claim);
   }
   if (!record) return refuse_redis(options, record.code(), record.message());
-  opened_.record = record.value();
-  std::unique_ptr<redis::SharedLease> shared;
+  opened_.record = std::move(record).value();
+  opened_.lease = std::move(lease);
+  if (opened_.lease != nullptr) opened_.lease->take(opened_.record.token);
   if (is_shared)
-    shared =
-        std::make_unique<redis::SharedLease>(*opened_.servers->servers, options.replicas,
-                                             options.timeout_ms * 1'000'000, claim, opened_.record);
-  if (how.is_writable)
-    opened_.lease = std::make_unique<RedisLease>(options, *opened_.servers, opened_.record.token,
-                                                 std::move(shared));
+    opened_.lease->join(std::make_unique<redis::SharedLease>(
+        *opened_.servers->servers, options.replicas, options.timeout_ms * 1'000'000, claim,
+        opened_.record));
   if (options.chunk_bytes != 0 && options.chunk_bytes != opened_.record.chunk_bytes)
     return refuse_redis(options, EINVAL,
                         "it was made with chunk=" + std::to_string(opened_.record.chunk_bytes) +

@@ -132,7 +132,8 @@ Result<std::shared_ptr<Store>> RedisStore::open(const RedisOptions& options, con
 
 Result<std::shared_ptr<RedisStore>> RedisStore::open_shared(const RedisOptions& options,
                                                             const OpenOptions& how) {
-  OC_ASSERT(how.is_writable);
+  if (!how.is_writable)
+    return refuse_redis(options, EINVAL, "to be one of several that write it, open it writable");
   if (options.name.empty())
     return refuse_redis(options, EINVAL, "no name: write redis://HOST:PORT/NAME");
   const os::SignalBlock block;

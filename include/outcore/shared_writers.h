@@ -47,8 +47,8 @@ class SharedWriters {
 };
 
 // Opens the store that the URI names as one of several writers. Errors: ENOTSUP (this kind has one
-// writer; the message says which have several), EBUSY (a process has it alone), and those of
-// open_store().
+// writer; the message says which have several), EINVAL (the options do not open it for writing),
+// EBUSY (a process has it alone), and those of open_store().
 Result<std::shared_ptr<SharedWriters>> open_shared_store(const std::string& uri,
                                                          const OpenOptions& options);
 // Whether stores of the URI's kind can have several writers.

@@ -339,7 +339,7 @@ class Array(NdarrayMethods, ShapedAsOpened[Item], _core.Memory):
     # -- by reference --
 
     def __reduce__(self) -> Any:
-        reference = reference_to(self._opened.plan, self.shape, self._opened.pager)
+        reference = reference_to(self._opened.plan, self.shape, self._opened.pager.buffer)
         self._region.check("pickle")
         self.flush()
         return self._opened.reopen, (type(self), reference)

@@ -312,8 +312,9 @@ def make_plan(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
                 options, runtime)
 
 
-def reference_to(plan: Plan, shape: tuple[int, ...], pager: Pager) -> tuple[Any, ...]:
-    """What another process opens it by; PicklingError where there is no such thing."""
+def reference_to(plan: Plan, shape: tuple[int, ...], buffer: str | None) -> tuple[Any, ...]:
+    """What another process opens it by, in the buffer of this name, if any; PicklingError where
+    there is no such thing."""
     if plan.location.is_new:
         raise pickle.PicklingError(f"{plan.location.url} is of this process only: open a file "
                                    "instead, or pickle a.read()")
@@ -322,10 +323,9 @@ def reference_to(plan: Plan, shape: tuple[int, ...], pager: Pager) -> tuple[Any,
                                    "pickle a.read()")
     options = {k: v for k, v in plan.options.items()
                if v is not None and (k == "budget" or v != "auto")}
-    buffer = None if plan.owns_runtime else pager.buffer_of_others(
-        plan.location, plan.mode.access, plan.map_options["page_bytes"])
     return (plan.location.url, plan.mode.for_reopening, shape, plan.layout.dtype,
-            plan.layout.order, None if plan.is_npy else plan.layout.offset, options, buffer)
+            plan.layout.order, None if plan.is_npy else plan.layout.offset, options,
+            None if plan.owns_runtime else buffer)
 
 
 def map_plan(plan: Plan, pager: Pager) -> _core.Region:

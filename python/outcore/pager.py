@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import secrets
-import warnings
 import weakref
 from typing import Any, Protocol, TypeGuard
 
@@ -79,8 +77,7 @@ class Pager:
         region = self.core.map(location.raw, options)
         kept = tuple((k, asked.get(k)) for k in ("page_bytes", "advice", "delivery", "frames",
                                                  "on_error"))
-        buffer = None if budget != (None, None) else self.buffer_of_others(
-            location, options["access"], asked.get("page_bytes"))
+        buffer = self.buffer if budget == (None, None) else None
         registry.add(region, registry.Source(location, location.identity(), options["access"], kept,
                                              budget, buffer))
         registry.set_block_bytes(region, self.block_bytes())
@@ -95,24 +92,12 @@ class Pager:
         return min(walk.BLOCK_BYTES_MAX, max(self.core.budget_bytes // 128, 1 << 16))
 
     @functools.cached_property
-    def _named_buffer(self) -> tuple[str | None, bool]:
-        """The name, and whether somebody named it, or said that there shall be none."""
-        line = next(line for line in self.core.describe_options().splitlines()
-                    if line.startswith("buffer = "))
-        name, _, where = line.removeprefix("buffer = ").rpartition(" (")
-        return None if name == "none" else name, where != "default)"
-
-    @property
     def buffer(self) -> str | None:
         """The name of the buffer that it shares with other processes."""
-        return self._named_buffer[0]
-
-    def buffer_of_others(self, location: Location, access: str, page_bytes: Any) -> str | None:
-        """The buffer in which other processes open what is mapped here. What they get to write they
-        share at least among themselves: of a page that two of them write no byte is lost."""
-        name, is_decided = self._named_buffer
-        is_shared = access == "read-write" and location.scheme == "file" and page_bytes is None
-        return _buffer_of_workers() if is_shared and not is_decided else name
+        line = next(line for line in self.core.describe_options().splitlines()
+                    if line.startswith("buffer = "))
+        name = line.removeprefix("buffer = ").rpartition(" (")[0]
+        return None if name == "none" else name
 
     @property
     def closed(self) -> bool:
@@ -185,17 +170,6 @@ def default_pager() -> Pager:
 
 
 _in_buffers: dict[str, Pager] = {}
-_OF_WORKERS = "python-"
-_of_workers = (0, "")  # this process, and the name
-
-
-def _buffer_of_workers() -> str:
-    """That of the processes which are sent something by this one, of which they write."""
-    global _of_workers
-    with _default_lock:
-        if _of_workers[0] != os.getpid():
-            _of_workers = (os.getpid(), f"{_OF_WORKERS}{os.getpid()}-{secrets.token_hex(4)}")
-        return _of_workers[1]
 
 
 def pager_in(buffer: str) -> Pager:
@@ -203,21 +177,12 @@ def pager_in(buffer: str) -> Pager:
     until this process ends, as the default one does."""
     if os.environ.get("OUTCORE_BUFFER") == buffer:
         default_pager()
-    if _of_workers == (os.getpid(), buffer):  # back where it came from
-        return default_pager()
     with _default_lock:
         for pager in (_default, _in_buffers.get(buffer)):
             if _is_usable(pager) and pager.buffer == buffer:
                 return pager
-        try:
-            made = _in_buffers[buffer] = Pager(buffer=buffer)
-        except OSError as error:
-            if not buffer.startswith(_OF_WORKERS):
-                raise
-            warnings.warn(f"{error}; so this process shares no pages: of a page that others write, "
-                          "too, bytes may be lost", RuntimeWarning, stacklevel=2)
-            return default_pager()
-        return made
+        _in_buffers[buffer] = Pager(buffer=buffer)
+        return _in_buffers[buffer]
 
 
 def set_default_pager(pager: Pager) -> None:

@@ -20,7 +20,7 @@ class Source:
     access: str
     options: tuple[tuple[str, Any], ...]  # page, delivery, …: as they were asked for
     budget: tuple[Any, Any]  # budget and policy of a runtime of its own, or (None, None)
-    buffer: str | None  # in which other processes open the same
+    buffer: str | None  # that its runtime shares with other processes
 
 
 _sources: weakref.WeakKeyDictionary[_core.Region, Source] = weakref.WeakKeyDictionary()

@@ -44,7 +44,7 @@ class ArraysHandle {
       together.any = [shared](bool has_failed) {
         const WithGil held;
         try {
-          return nb::cast<bool>((*shared)(has_failed));
+          return or_wait_for_the_end([&] { return nb::cast<bool>((*shared)(has_failed)); });
         } catch (nb::python_error& raised) {
           raised.discard_as_unraisable("outcore: the communicator of arrays");
           return true;

@@ -35,7 +35,7 @@ class Functions {
     options.quiesce = [this]() -> Status {
       const WithGil held;
       try {
-        quiesce_();
+        or_wait_for_the_end([this] { quiesce_(); });
       } catch (nb::python_error& raised) {
         raised_ = std::make_unique<nb::python_error>(std::move(raised));
         return Error{ECANCELED, "quiesce raised"};
@@ -45,7 +45,7 @@ class Functions {
     options.resume = [this] {
       const WithGil held;
       try {
-        resume_();
+        or_wait_for_the_end([this] { resume_(); });
       } catch (nb::python_error& raised) {
         raised.discard_as_unraisable("outcore: resume() of a checkpoint");
       }

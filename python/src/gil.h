@@ -11,10 +11,12 @@
 
 namespace outcore::python {
 
-template <typename Take>
-auto take_gil(const Take& take) {
+// What `call` returns: one that takes the GIL, or code of Python's, which may give it up and take it
+// again.
+template <typename Call>
+auto or_wait_for_the_end(const Call& call) {
   try {
-    return take();
+    return call();
   } catch (const abi::__forced_unwind&) {  // it must not leave this handler
     for (;;) ::pause();
   }
@@ -26,7 +28,7 @@ class WithoutGil {
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
   ~WithoutGil() {
-    take_gil([this] { PyEval_RestoreThread(thread_); });
+    or_wait_for_the_end([this] { PyEval_RestoreThread(thread_); });
   }
 
  private:
@@ -36,7 +38,7 @@ class WithoutGil {
 // In threads of Python's that are WithoutGil, and in those that Python does not know.
 class WithGil {
  public:
-  WithGil() : state_(take_gil([] { return PyGILState_Ensure(); })) {}
+  WithGil() : state_(or_wait_for_the_end([] { return PyGILState_Ensure(); })) {}
   WithGil(const WithGil&) = delete;
   WithGil& operator=(const WithGil&) = delete;
   ~WithGil() { PyGILState_Release(state_); }

@@ -103,7 +103,9 @@ def test_ctrl_c_is_heard_while_a_call_waits_for_the_disk(disk, wait):
 @pytest.mark.parametrize("call", [
     "array.flush()", "array.prefetch(wait=True)", "array.residency()", "array.stats()",
     "outcore.checkpoint(str(next(names)), {'a': array}, pool=pool, quiesce=time.time, "
-    "resume=time.time)"])
+    "resume=time.time)",
+    "outcore.checkpoint(str(next(names)), {'a': array}, pool=pool, "  # gives up the lock itself
+    "quiesce=lambda: time.sleep(0.01), resume=time.time)"])
 def test_daemon_threads_in_a_call_when_the_interpreter_ends_are_no_abort(tmp_path, call):
     program = f"""
 import itertools, sys, threading, time, outcore

@@ -90,6 +90,13 @@ TEST(FileStore, AFileThatOthersHaveCutIsNotWrittenPastItsEnd) {
     EXPECT_EQ(batch[1].result, 0);
     EXPECT_EQ(batch[2].result, -EIO);
     EXPECT_EQ(store->write((1 << 20) - 16384, page.span()), -EIO);
+    std::fill(page.span().begin(), page.span().end(), std::byte{0x5A});
+    EXPECT_EQ(store->write(491'520, page.span()), -EIO);
+    std::fill(page.span().begin(), page.span().end(), std::byte{0});
+    ASSERT_EQ(store->read(491'520, page.span().first(500'000 - 491'520)), 0);
+    EXPECT_EQ(std::count(page.span().begin(), page.span().end(), std::byte{0x5A}),
+              500'000 - 491'520)
+        << "what lies before the end is stored";
     EXPECT_NE(store->reserve((1 << 20) - 4096, 4096), 0);
     EXPECT_EQ(std::filesystem::file_size(folder / "f"), 500'000u);
     EXPECT_EQ(store->sync(), -EIO);

@@ -95,6 +95,7 @@ TEST_F(RedisShared, OneProcessAloneWritesCompressedChunks) {
   EXPECT_EQ(joined.code(), ENOTSUP);
   EXPECT_THAT(joined.message(), HasSubstr("make the store without compress="));
   EXPECT_EQ(outcore::open_shared_store("rbd://pool/image", writable(kSize)).code(), ENOTSUP);
+  EXPECT_EQ(outcore::open_shared_store(servers_->uri("new", kAlone), {}).code(), EINVAL);
 }
 
 // Members whose parts of chunks are neighbours, in all ways that writes travel.
