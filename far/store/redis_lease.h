@@ -20,8 +20,8 @@ namespace outcore::store {
 
 class RedisLease {
  public:
-  // One that is not taken yet. Made before the servers' catalog is asked for it, so that nothing can
-  // fail between the grant and its owner. REQUIRES: the servers live as long.
+  // One that is not taken yet. Made before the servers' catalog is asked for it, so that nothing
+  // can fail between the grant and its owner. REQUIRES: the servers live as long.
   RedisLease(const RedisOptions& options, RedisServers& servers, bool is_shared);
   ~RedisLease();
   RedisLease(const RedisLease&) = delete;

@@ -11,8 +11,8 @@
 
 namespace outcore::python {
 
-// What `call` returns: one that takes the GIL, or code of Python's, which may give it up and take it
-// again.
+// What `call` returns: one that takes the GIL, or code of Python's, which may give it up and take
+// it again.
 template <typename Call>
 auto or_wait_for_the_end(const Call& call) {
   try {
