@@ -13,6 +13,7 @@
 #include "checkpoints/pool/journal.h"
 #include "checkpoints/pool/open_pool.h"
 #include "checkpoints/pool/state.h"
+#include "core/base/assert.h"
 
 namespace outcore::versioned {
 

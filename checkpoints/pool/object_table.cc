@@ -17,18 +17,15 @@ std::vector<std::shared_ptr<Object>> ObjectTable::list() const {
 
 std::shared_ptr<Object> ObjectTable::find(const std::string& name) const {
   const std::lock_guard guard(pool_.mutex);
-  for (const auto& [id, object] : pool_.objects)
-    if (object->name() == name) return object;
-  return nullptr;
+  return pool_.find_object(name);
 }
 
 Result<std::shared_ptr<Object>> ObjectTable::create(const std::string& name, uint64_t size_bytes) {
   const std::string attempted = "make the object '" + name + "' in " + pool_.folder;
   const std::lock_guard guard(pool_.mutex);
   if (Status s = check_name(name, attempted); !s) return s.error();
-  for (const auto& [id, object] : pool_.objects)
-    if (object->name() == name)
-      return Error{EEXIST, attempted + ": it exists: open it, or remove it first"};
+  if (pool_.find_object(name) != nullptr)
+    return Error{EEXIST, attempted + ": it exists: open it, or remove it first"};
   if (pool_.objects.size() >= kObjectsMax)
     return Error{ENOSPC, attempted + ": there are " + std::to_string(kObjectsMax) + " already"};
   if (size_bytes > ChunkMap::kChunksMax * pool_.chunk_bytes)
@@ -45,14 +42,11 @@ Result<std::shared_ptr<Object>> ObjectTable::create(const std::string& name, uin
 
 Status ObjectTable::remove(const std::string& name) {
   const std::lock_guard guard(pool_.mutex);
-  const auto found = std::find_if(pool_.objects.begin(), pool_.objects.end(),
-                                  [&](const auto& o) { return o.second->name() == name; });
+  const std::shared_ptr<Object> object = pool_.find_object(name);
   const std::string attempted = "remove the object '" + name + "' of " + pool_.folder;
-  if (found == pool_.objects.end())
-    return Error{ENOENT, attempted + ": there is none of this name"};
-  pool_.changed_objects.insert(found->first);
-  const std::shared_ptr<Object> object = found->second;
-  pool_.objects.erase(found);
+  if (object == nullptr) return Error{ENOENT, attempted + ": there is none of this name"};
+  pool_.changed_objects.insert(object->id());
+  pool_.objects.erase(object->id());
   const os::SignalBlock block;
   pool_.gate.close();
   const int error = writer_.kill_all(*object);

@@ -73,6 +73,12 @@ std::vector<uint32_t> OpenPool::held_commits() const {
   return all;
 }
 
+std::shared_ptr<Object> OpenPool::find_object(const std::string& name) const {
+  for (const auto& [id, object] : objects)
+    if (object->name() == name) return object;
+  return nullptr;
+}
+
 bool OpenPool::has_checkpoint(const std::string& name) const {
   return std::any_of(checkpoints.begin(), checkpoints.end(),
                      [&](const Checkpoint& checkpoint) { return checkpoint.name == name; });

@@ -59,6 +59,8 @@ struct OpenPool {
   bool has_changes() const;
   // The numbers of the commits whose blocks are kept, ascending.
   std::vector<uint32_t> held_commits() const;
+  // nullptr: there is none of this name.
+  std::shared_ptr<Object> find_object(const std::string& name) const;
   bool has_checkpoint(const std::string& name) const;
   // ENOENT: there is none of this name.
   Result<Checkpoint*> find_checkpoint(const std::string& name, const std::string& attempted);

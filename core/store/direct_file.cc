@@ -42,12 +42,16 @@ std::string why_never_direct(int fd) {
   return {};
 }
 
+namespace {
+
+// Why direct transfers fail, found out by one; empty: they do not.
 std::string why_not_direct(int direct_fd) {
-  if (std::string why = why_never_direct(direct_fd); !why.empty()) return why;
   alignas(kDirectAlignment) std::byte page[kDirectAlignment];
   const ssize_t got = os::repeat([&] { return ::pread(direct_fd, page, sizeof page, 0); });
   return got == -EINVAL ? "O_DIRECT is refused by the filesystem" : "";
 }
+
+}  // namespace
 
 DirectFile::~DirectFile() {
   delete[] cached_.load();

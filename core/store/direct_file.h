@@ -98,7 +98,5 @@ int reopen_direct(int fd, bool is_writable);
 // "tmpfs keeps files in memory", or empty if the filesystem of the descriptor may support direct
 // transfers.
 std::string why_never_direct(int fd);
-// The same, found out by a transfer.
-std::string why_not_direct(int direct_fd);
 
 }  // namespace outcore::store

@@ -199,13 +199,13 @@ void FileStore::watch_from(uint64_t offset) {
   watched_from_.store(offset, std::memory_order_release);
 }
 
-uint64_t FileStore::end_of_writes() const {
-  if (!refuses_cut_ || is_block_device_) return UINT64_MAX;
+uint64_t FileStore::cut_end() const {
+  if (is_block_device_) return UINT64_MAX;
   // Asked before the look and after it: resize() makes the file longer before the number, and
   // shorter after it.
   for (uint64_t known = size_bytes();;) {
     struct stat about;
-    if (::fstat(file_.fd(), &about) != 0) return UINT64_MAX;  // the write will tell
+    if (::fstat(file_.fd(), &about) != 0) return UINT64_MAX;  // the next transfer will tell
     const auto size = static_cast<uint64_t>(about.st_size);
     const uint64_t now = size_bytes();
     if (size >= known || size >= now) return UINT64_MAX;
@@ -220,12 +220,9 @@ int FileStore::refuse_past_cut() {
 }
 
 std::string FileStore::why_cut() const {
-  const uint64_t known = size_bytes();
-  struct stat about;
-  if (is_block_device_ || ::fstat(file_.fd(), &about) != 0) return {};
-  const auto size = static_cast<uint64_t>(about.st_size);
-  return size < known ? without_file_scheme(uri_) + " was cut to " + std::to_string(size) + " bytes"
-                      : "";
+  const uint64_t end = cut_end();
+  if (end == UINT64_MAX) return {};
+  return without_file_scheme(uri_) + " was cut to " + std::to_string(end) + " bytes";
 }
 
 int FileStore::read(uint64_t offset, std::span<std::byte> into) {

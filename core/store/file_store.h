@@ -88,8 +88,9 @@ class FileStore final : public Store {
   Status fit_size(const FileStoreOptions& options);
   void watch_from(uint64_t offset);
   int sync_file();
-  // Writes may go so far: to the end of a file that others have cut. The fault path.
-  uint64_t end_of_writes() const;
+  // The end of a file that others have cut; UINT64_MAX: they have not. The fault path.
+  uint64_t cut_end() const;
+  uint64_t end_of_writes() const { return refuses_cut_ ? cut_end() : UINT64_MAX; }
   // -EIO. What was cut off is lost, however long the file becomes again: sync() fails from then on.
   int refuse_past_cut();
 

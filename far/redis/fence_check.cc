@@ -39,8 +39,8 @@ int FenceCheck::check_fresh(Line& line, uint32_t server) {
   };
   bool is_in_doubt = false;
   uint32_t asked[ChunkRequest::kBatchMax];
-  uint64_t
-      least[ChunkRequest::kBatchMax];  // as of before it was asked, because others write meanwhile
+  // As of before it was asked, because others write meanwhile.
+  uint64_t least[ChunkRequest::kBatchMax];
   for (uint32_t part = 0; part < state_.layout().part_count;) {
     size_t count = 0;
     for (; part < state_.layout().part_count && count < ChunkRequest::kBatchMax; ++part) {

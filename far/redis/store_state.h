@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "far/redis/chunk_keys.h"
 #include "far/redis/known_fences.h"

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/base/error.h"
@@ -18,6 +19,11 @@ RedisLease::RedisLease(const RedisOptions& options, RedisServers& servers, bool 
 void RedisLease::take(uint64_t token) {
   OC_CHECK(token != 0 && token_ == 0);
   token_ = token;
+}
+
+void RedisLease::join(std::unique_ptr<redis::SharedLease> shared) {
+  OC_CHECK(is_shared_ && shared_ == nullptr && !keeper_.joinable());
+  shared_ = std::move(shared);
 }
 
 Status RedisLease::start() {
@@ -59,6 +65,7 @@ void RedisLease::end_keeper() {
 }
 
 void RedisLease::leave() {
+  OC_CHECK(shared_ != nullptr);
   if (process_ != redis::generation()) return;
   const os::SignalBlock block;
   end_keeper();

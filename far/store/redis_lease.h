@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
-#include <utility>
 
 #include "far/redis/generation.h"
 #include "far/redis/shared_lease.h"
@@ -30,7 +29,7 @@ class RedisLease {
   // The catalog has given it. Allocates nothing. REQUIRES: not 0, which no catalog gives.
   void take(uint64_t token);
   // What a shared lease is given back by; without it that expires. REQUIRES: start() comes later.
-  void join(std::unique_ptr<redis::SharedLease> shared) { shared_ = std::move(shared); }
+  void join(std::unique_ptr<redis::SharedLease> shared);
   // Starts the thread. Errors: those of the system.
   Status start();
   redis::SharedLease* shared() { return shared_.get(); }
