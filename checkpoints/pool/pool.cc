@@ -57,16 +57,22 @@ void Pool::drop_uncommitted() {
 
 Status Pool::end_writer(bool is_forced) {
   OC_CHECK(writer_count_.load() != 0);
+  const bool is_last = writer_count_.fetch_sub(1) == 1;
+  // Also if there is no memory for the message: who could not end is still a writer.
+  struct Outcome {
+    Pool& pool;
+    bool has_ended = false;
+    ~Outcome() {
+      if (!has_ended) pool.writer_count_.fetch_add(1);
+    }
+  } outcome{*this};
   Status status;
-  if (writer_count_.fetch_sub(1) > 1)
+  if (!is_last)
     status = pool_.is_lost ? can_commit() : Status();
   else if (const int error = sync(); error != 0)
     status = Error{-error, last_failure()};
-  if (status.ok()) return status;
-  if (is_forced)
-    is_loss_told_ = true;
-  else
-    writer_count_.fetch_add(1);
+  outcome.has_ended = status.ok() || is_forced;
+  if (!status.ok() && is_forced) is_loss_told_ = true;
   return status;
 }
 

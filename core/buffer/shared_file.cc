@@ -95,6 +95,15 @@ bool SharedFile::has_writers(Buffer& buffer, const store::FileVersion& version) 
                      });
 }
 
+bool SharedFile::is_anybodys(Buffer& buffer, const store::FileVersion& version) {
+  const Member& member = buffer.member();
+  return std::any_of(
+      member.board().files.begin(), member.board().files.end(), [&](const FileRecord& file) {
+        return file.state.load() != FileState::kFree && is_same_file(file.version, version) &&
+               (is_lived_in(member, file) || Marks::is_anybodys(file));
+      });
+}
+
 Result<std::unique_ptr<SharedFile>> SharedFile::open(std::shared_ptr<Buffer> buffer,
                                                      const store::FileVersion& version, Use use,
                                                      int fd, uint64_t pages_least) {

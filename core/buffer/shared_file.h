@@ -41,6 +41,9 @@ class SharedFile {
   // Whether members write the file now, this one included, or have written bytes that are not
   // stored yet: then the file on disk alone does not have them.
   static bool has_writers(Buffer& buffer, const store::FileVersion& version);
+  // Whether members have the file, in whatever state, this one included, or have written bytes
+  // that are not stored yet.
+  static bool is_anybodys(Buffer& buffer, const store::FileVersion& version);
   // Whether a living member writes it together with others, or is just handing it back.
   static bool is_together(Buffer& buffer, uint64_t device, uint64_t inode);
   // For a process that has the file open, and is not among them: all hand it back, or have ended.

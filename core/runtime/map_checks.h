@@ -13,6 +13,13 @@ inline constexpr const char* kNoZeros =
     "on_error=zero with write access: zeros that stand for bytes which could not be read would be "
     "stored in their place. Map it read-only, or with on_error=signal or abort";
 
+// Under which the runtime keeps the cache of a store: its identity, or its address if it has none.
+inline std::string key_of(const Store& store) {
+  const std::string identity = store.identity();
+  if (!identity.empty()) return identity;
+  return "object " + std::to_string(reinterpret_cast<uintptr_t>(&store));
+}
+
 inline Error refuse(int code, const std::string& uri, const std::string& why) {
   return {code, "map " + uri + ": " + why};
 }

@@ -20,6 +20,7 @@
 #include "core/runtime/overlay.h"
 #include "core/runtime/run_recording.h"
 #include "core/runtime/sharing.h"
+#include "core/runtime/store_size.h"
 
 namespace outcore::runtime {
 
@@ -28,17 +29,6 @@ using base::kPageBytesMax;
 using base::kSystemPage;
 using base::round_up;
 using paging::PageCache;
-
-namespace {
-
-// The store's identity, or its address if it has none.
-std::string key_of(const Store& store) {
-  const std::string identity = store.identity();
-  if (!identity.empty()) return identity;
-  return "object " + std::to_string(reinterpret_cast<uintptr_t>(&store));
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Region::Impl>> Mapper::map(std::shared_ptr<Store> store,
                                                   const std::string& uri, const MapOptions& asked,
@@ -58,7 +48,7 @@ Result<std::unique_ptr<Region::Impl>> Mapper::map(std::shared_ptr<Store> store,
   } const settle{*this, key_of(*store)};
   if (o.access == Access::kReadWrite)
     if (Status s = claim(*store, uri); !s) return s.error();
-  if (Status s = enlarge(*store, uri, o); !s) return s.error();
+  if (Status s = StoreSize(runtime_).enlarge(*store, uri, o); !s) return s.error();
   if (Status s = check_map(uri, o, store->size_bytes(), lent != nullptr); !s) return s.error();
   if (o.size_bytes == 0 && lent == nullptr) o.size_bytes = store->size_bytes() - o.offset;
   if (Status s = check_size(uri, o); !s) return s.error();
@@ -140,17 +130,6 @@ void Mapper::release_place(const Region::Impl& region) {
     os::make_inaccessible(region.view->address, region.reserve_bytes);
   else
     os::release_addresses(region.view->address, region.reserve_bytes);
-}
-
-// As large as the region, if it may be.
-Status Mapper::enlarge(Store& store, const std::string& uri, const MapOptions& o) const {
-  const uint64_t bytes = o.offset + o.size_bytes;
-  if (!o.may_create || o.access != Access::kReadWrite || bytes <= store.size_bytes()) return {};
-  if (Status s = runtime_.sharing->may_resize(store, bytes); !s)
-    return refuse(s.code(), uri, s.message());
-  const int result = store.resize(bytes);
-  if (result == 0) return {};
-  return base::system_error(result, "make " + uri + " larger, to " + format_bytes(bytes));
 }
 
 // The cache of the store: an existing one with the same bytes, or a new one.

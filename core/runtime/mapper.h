@@ -34,7 +34,6 @@ class Mapper {
  private:
   // No other runtime of this process may write the store's bytes until its cache is dropped.
   Status claim(const Store& store, const std::string& uri);
-  Status enlarge(Store& store, const std::string& uri, const MapOptions& options) const;
   Result<paging::PageCache*> cache_for(std::shared_ptr<Store> store, const std::string& uri,
                                        const MapOptions& options, uint64_t end_bytes,
                                        const Runtime::Impl::Lent* lent, std::string* key);

@@ -23,6 +23,7 @@
 #include "core/runtime/runtime_impl.h"
 #include "core/runtime/sharing.h"
 #include "core/runtime/start_checks.h"
+#include "core/runtime/store_size.h"
 #include "core/store/buffer_set.h"
 #include "core/store/registry.h"
 #include "outcore/buffers.h"
@@ -241,7 +242,7 @@ Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
     open.is_writable = open.may_create = true;
   }
   // Opening a store that may be created makes it as large as it is to be.
-  if (Status s = impl_->sharing->may_resize(uri, open.size_bytes); !s)
+  if (Status s = impl_->sharing->may_enlarge(uri, open.size_bytes); !s)
     return Error{s.code(), "map " + uri + ": " + s.message()};
   Result<std::shared_ptr<Store>> store = open_store(uri, open);
   if (!store) return store.error();
@@ -256,6 +257,15 @@ Result<Region> Runtime::map(std::shared_ptr<Store> store, const MapOptions& opti
   Result<std::unique_ptr<Region::Impl>> region = impl_->mapper->map(std::move(store), uri, options);
   if (!region) return region.error();
   return Region(std::move(region).value());
+}
+
+Status Runtime::shorten(const std::string& uri, uint64_t bytes) {
+  const os::CancelBlock uncancelled;
+  if (Status s = impl_->check_alive("shorten " + uri); !s) return s;
+  OpenOptions open;
+  open.is_writable = true;
+  const Result<std::shared_ptr<Store>> store = open_store(uri, open);
+  return store ? runtime::StoreSize(*impl_).shorten(*store.value(), bytes) : Status(store.error());
 }
 
 Status Runtime::resize_budget(uint64_t bytes) {

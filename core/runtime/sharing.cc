@@ -185,8 +185,10 @@ Status Sharing::may_join(const paging::PageCache& cache, const Store& store, con
   const auto busy = [&](const std::string& why) {
     return refuse(EBUSY, cache.uri, "it is mapped already, " + why);
   };
-  if (o.access == Access::kReadWrite && (cache.writes == nullptr || !cache.shared->is_together()))
-    return busy("read-only and in a buffer that others share: unmap it first");
+  if (o.access == Access::kReadWrite && cache.writes == nullptr)
+    return busy(
+        "read-only and in a buffer that others share: map it for writing at first, or unmap "
+        "it first");
   if (const std::string id = store.contents_id(); id != cache.store.load()->contents_id())
     return busy(id.empty() ? "others share its pages, and somebody writes it, or may do so: unmap "
                              "it first"
@@ -197,7 +199,7 @@ Status Sharing::may_join(const paging::PageCache& cache, const Store& store, con
   return {};
 }
 
-Status Sharing::may_resize(const Store& store, uint64_t bytes) const {
+Status Sharing::may_enlarge(const Store& store, uint64_t bytes) const {
   if (buffer_ == nullptr || file_of(store) == nullptr || bytes <= store.size_bytes()) return {};
   const Result<store::FileVersion> version = file_of(store)->version();
   if (version && buffer::SharedFile::has_writers(*buffer_, version.value()))
@@ -206,7 +208,7 @@ Status Sharing::may_resize(const Store& store, uint64_t bytes) const {
 }
 
 // By its name: to open and close it would end locks that the program has of it.
-Status Sharing::may_resize(const std::string& uri, uint64_t bytes) const {
+Status Sharing::may_enlarge(const std::string& uri, uint64_t bytes) const {
   const Result<store::Uri> parsed = store::parse_uri(uri);
   struct stat about {};
   if (buffer_ == nullptr || !parsed || ::stat(parsed.value().path.c_str(), &about) != 0 ||
@@ -216,6 +218,16 @@ Status Sharing::may_resize(const std::string& uri, uint64_t bytes) const {
   version.device = about.st_dev;
   version.inode = about.st_ino;
   if (buffer::SharedFile::has_writers(*buffer_, version)) return Error{EBUSY, kSizeStays};
+  return {};
+}
+
+Status Sharing::may_shorten(const Store& store) const {
+  if (buffer_ == nullptr || file_of(store) == nullptr) return {};
+  const Result<store::FileVersion> version = file_of(store)->version();
+  if (!version) return version.error();
+  if (buffer::SharedFile::is_anybodys(*buffer_, version.value()))
+    return Error{EBUSY, "others have it in the buffer " + runtime_.options.buffer +
+                            ", and would lose what is cut off: let them unmap it first"};
   return {};
 }
 

@@ -45,8 +45,10 @@ class Sharing {
   // REQUIRES: nobody maps it here any more.
   void leave(paging::PageCache& cache) const;
   // EBUSY: others write it in the buffer, with the size that it has. Any thread.
-  Status may_resize(const Store& store, uint64_t bytes) const;
-  Status may_resize(const std::string& uri, uint64_t bytes) const;
+  Status may_enlarge(const Store& store, uint64_t bytes) const;
+  Status may_enlarge(const std::string& uri, uint64_t bytes) const;
+  // EBUSY: others have it in the buffer, and would lose what is cut off.
+  Status may_shorten(const Store& store) const;
   // For the first region whose pages are the process's own: memory for them, of the buffer's limit.
   // As much as can be had, in halves, until the runtime ends.
   Status acquire_private_memory();

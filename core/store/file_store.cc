@@ -214,15 +214,21 @@ uint64_t FileStore::cut_end() const {
   }
 }
 
-int FileStore::refuse_past_cut() {
+int FileStore::refuse_past_cut(uint64_t end) {
+  OC_CHECK(end != UINT64_MAX);
+  found_cut_to_.store(end, std::memory_order_relaxed);
   static_cast<void>(lost_sync_.note(-EIO));
   return -EIO;
 }
 
-std::string FileStore::why_cut() const {
-  const uint64_t end = cut_end();
-  if (end == UINT64_MAX) return {};
-  return without_file_scheme(uri_) + " was cut to " + std::to_string(end) + " bytes";
+std::string FileStore::why_failed(int error) const {
+  if (error != -EIO) return {};
+  const uint64_t end = cut_end(), found = found_cut_to_.load(std::memory_order_relaxed);
+  const std::string cut = without_file_scheme(uri_) + " was cut to ";
+  if (end != UINT64_MAX) return cut + std::to_string(end) + " bytes";
+  if (found == UINT64_MAX) return {};
+  return cut + std::to_string(found) +
+         " bytes, and what was behind them is lost: unmap it, and map it anew";
 }
 
 int FileStore::read(uint64_t offset, std::span<std::byte> into) {
@@ -239,7 +245,7 @@ int FileStore::write(uint64_t offset, std::span<const std::byte> from) {
   if (watched_from_.load(std::memory_order_acquire) != UINT64_MAX)
     written_.mark(offset, from.size());
   const int error = from.empty() ? 0 : file_.write(offset, from);
-  return is_past ? refuse_past_cut() : error;
+  return is_past ? refuse_past_cut(end) : error;
 }
 
 void FileStore::transfer(std::span<StoreRequest> batch) {
@@ -297,7 +303,7 @@ int FileStore::reserve(uint64_t offset, uint64_t size_bytes) {
   OC_CHECK(is_range_of(offset, size_bytes, this->size_bytes()));
   if (!is_writable_) return -EACCES;
   if (is_block_device_ || size_bytes == 0) return 0;
-  if (offset + size_bytes > end_of_writes()) return refuse_past_cut();
+  if (const uint64_t end = end_of_writes(); offset + size_bytes > end) return refuse_past_cut(end);
   return os::allocate_space(file_.fd(), offset, size_bytes);
 }
 

@@ -56,6 +56,9 @@ class FileStore final : public Store {
   bool is_hole(uint64_t offset, uint64_t size_bytes) const override;
   void register_buffer(std::span<std::byte> buffer) override { leases_.lend(buffer); }
   StoreTraits traits() const override { return traits_; }
+  // "PATH was cut to N bytes", if others have done so; once a write has found it, however long the
+  // file is now.
+  std::string why_failed(int error) const override;
   std::string uri() const override { return uri_; }
   std::string remark() const override { return file_.why_buffered(); }
   std::string identity() const override { return identity_; }
@@ -68,9 +71,6 @@ class FileStore final : public Store {
   Result<FileFacts> facts() const;
   // Errors: ENOTSUP (a block device), those of the system. Not on the fault path.
   Result<FileVersion> version() const;
-  // "PATH was cut to N bytes", if the file is now shorter than size_bytes(); else empty. Not on the
-  // fault path.
-  std::string why_cut() const;
   // By what it was opened, and is open: in a forked child, too, unless that has closed it.
   const std::string& path() const { return path_; }
   int descriptor() const { return file_.fd(); }
@@ -92,7 +92,7 @@ class FileStore final : public Store {
   uint64_t cut_end() const;
   uint64_t end_of_writes() const { return refuses_cut_ ? cut_end() : UINT64_MAX; }
   // -EIO. What was cut off is lost, however long the file becomes again: sync() fails from then on.
-  int refuse_past_cut();
+  int refuse_past_cut(uint64_t end);
 
   DirectFile file_;
   BufferLeases leases_;
@@ -105,6 +105,7 @@ class FileStore final : public Store {
   bool is_block_device_ = false;
   bool refuses_cut_ = false;
   LostSync lost_sync_;
+  std::atomic<uint64_t> found_cut_to_{UINT64_MAX};  // by the last write that was refused
   std::atomic<bool> is_size_unsynced_{false};
   // The file is new: its folder must be made durable, too.
   std::atomic<bool> is_name_unsynced_{false};

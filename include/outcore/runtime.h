@@ -73,6 +73,12 @@ class Runtime {
   // store object, or of stores with equal identity(), show the same bytes and share frames.
   Result<Region> map(std::shared_ptr<Store> store, const MapOptions& options = {});
 
+  // Makes a store shorter: what lies behind `bytes` is gone. Errors, after which nothing is: those
+  // of open_store(); EINVAL (it has fewer bytes); EBUSY (it is mapped by this runtime, other than
+  // privately, or others have it in the same buffer); those of Store::resize(). As with truncate(2)
+  // it is for the caller to know that nobody else uses what is cut off.
+  Status shorten(const std::string& uri, uint64_t bytes);
+
   // Reserves addresses, exactly at `address` (a multiple of 4096) if given. Errors: ENOMEM; EEXIST
   // (something is mapped there).
   Result<Reservation> reserve(uint64_t size_bytes, void* address = nullptr);

@@ -123,6 +123,14 @@ class Store {
   // The store handles errors itself: it must also work without the registration.
   virtual void register_buffer(std::span<std::byte> buffer) { (void)buffer; }
 
+  // In words, what a transfer or sync() that returned `error` (-errno) has found, if the error does
+  // not say it: "PATH was cut to 4096 bytes". Empty (the default): nothing more is known. For
+  // messages. Any thread; not on the fault path.
+  virtual std::string why_failed(int error) const {
+    (void)error;
+    return {};
+  }
+
   virtual StoreTraits traits() const { return {}; }
 
   // For messages and `outcore info`: the URI, and a remark on what is special about the store

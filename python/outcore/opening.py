@@ -166,7 +166,7 @@ def _created(location: Location, is_npy: bool, shape: Any, dtype: Any, order: st
     return Layout(shape, dtype, order or "C", len(header), header)
 
 
-def _create(location: Location, mode: Mode, layout: Layout) -> None:
+def _create(pager: Pager, location: Location, mode: Mode, layout: Layout) -> None:
     """Makes the file, or empties it. Mapping makes it long, and makes other stores."""
     if mode.truncates and registry.is_open(location.identity()):
         raise OSError(errno.EBUSY, "it is open in this process, and would be emptied under it: "
@@ -180,8 +180,9 @@ def _create(location: Location, mode: Mode, layout: Layout) -> None:
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if mode.must_create else 0)
     descriptor = _open_file(location.path, flags)
     try:
-        if mode.truncates and stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.ftruncate(descriptor, 0)
+        about = os.fstat(descriptor)
+        if mode.truncates and stat.S_ISREG(about.st_mode) and about.st_size != 0:
+            pager.shorten(location, 0)
         written = 0
         while written < len(layout.header):
             written += os.write(descriptor, layout.header[written:])
@@ -333,7 +334,7 @@ def map_plan(plan: Plan, pager: Pager) -> _core.Region:
     if plan.mode.truncates and plan.is_there:
         _check_before_emptying(plan, pager)
     if plan.is_created:
-        _create(plan.location, plan.mode, plan.layout)
+        _create(pager, plan.location, plan.mode, plan.layout)
     if plan.mode.truncates and plan.location.scheme != "file" and plan.is_there:
         _empty_store(pager, plan.location)
     try:

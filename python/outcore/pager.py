@@ -83,6 +83,10 @@ class Pager:
         registry.set_block_bytes(region, self.block_bytes())
         return region
 
+    def shorten(self, location: Location, size_bytes: int) -> None:
+        """Cuts a file, unless others of the buffer have it: EBUSY, and nothing is cut."""
+        self.core.shorten(location.raw, size_bytes)
+
     def block_bytes(self) -> int:
         """How much of an array is worked on at a time.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import math
-import os
 from typing import Any
 
 from . import npy, registry
@@ -58,7 +57,7 @@ def _shrink(elements: Elements, plan: Plan, size: int) -> None:
         raise OSError(errno.EBUSY, "resize: another array of this process has it open, and it "
                       "would be cut short under that one: close that array first", path)
     length = elements.region.start + size
-    _map_anew(elements, plan, size, lambda: os.truncate(path, length))
+    _map_anew(elements, plan, size, lambda: elements.pager.shorten(plan.location, length))
 
 
 def _map_anew(elements: Elements, plan: Plan, size: int, between: Any) -> None:

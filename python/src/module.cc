@@ -109,6 +109,13 @@ NB_MODULE(_core, m) {
              require(without_gil(r, [&](auto& runtime) { return runtime.resize_budget(bytes); }),
                      "budget", Blame::kArgument);
            })
+      .def("shorten",
+           [](const RuntimeHandle& r, const nb::bytes& uri_bytes, uint64_t bytes) {
+             r.check("shorten");
+             const std::string uri(uri_bytes.c_str(), uri_bytes.size());
+             require(without_gil(r, [&](auto& runtime) { return runtime.shorten(uri, bytes); }),
+                     uri, Blame::kStore);
+           })
       .def("describe_options",
            [](const RuntimeHandle& r) {
              r.check("options");

@@ -1,0 +1,41 @@
+#include "core/runtime/store_size.h"
+
+#include <cerrno>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "core/base/units.h"
+#include "core/runtime/map_checks.h"
+#include "core/runtime/sharing.h"
+
+namespace outcore::runtime {
+
+using base::format_bytes;
+
+Status StoreSize::enlarge(Store& store, const std::string& uri, const MapOptions& o) const {
+  const uint64_t bytes = o.offset + o.size_bytes;
+  if (!o.may_create || o.access != Access::kReadWrite || bytes <= store.size_bytes()) return {};
+  if (Status s = runtime_.sharing->may_enlarge(store, bytes); !s)
+    return refuse(s.code(), uri, s.message());
+  const int result = store.resize(bytes);
+  if (result == 0) return {};
+  return base::system_error(result, "make " + uri + " larger, to " + format_bytes(bytes));
+}
+
+Status StoreSize::shorten(Store& store, uint64_t bytes) const {
+  const std::string attempt =
+      "make " + store.uri() + " shorter, " + std::to_string(bytes) + " bytes";
+  const std::lock_guard<std::mutex> guard(runtime_.mapping);
+  if (bytes > store.size_bytes())
+    return Error{EINVAL, attempt + ": it has " + std::to_string(store.size_bytes()) +
+                             ": map it with may_create to make it longer"};
+  if (bytes == store.size_bytes()) return {};
+  if (runtime_.caches.contains(key_of(store)))
+    return Error{EBUSY, attempt + ": it is mapped, and would be cut short: unmap it first"};
+  if (Status s = runtime_.sharing->may_shorten(store); !s)
+    return Error{s.code(), attempt + ": " + s.message()};
+  const int result = store.resize(bytes);
+  return result == 0 ? Status() : base::system_error(result, attempt);
+}
+
+}  // namespace outcore::runtime
