@@ -15,6 +15,7 @@
 #include "outcore/region.h"
 #include "outcore/runtime.h"
 #include "umap/session/claims.h"
+#include "umap/session/pinned_ranges.h"
 #include "umap/session/shared_runtime.h"
 #include "umap/stores/program_store.h"
 
@@ -27,6 +28,7 @@ struct MappedRegion {
   Reservation reservation;                      // if the program chose the address
   std::shared_ptr<ProgramStore> program_store;  // nullptr: its store is not the program's own
   Region region;
+  PinnedRanges pins;
 
   bool contains(const std::byte* address) const;  // REQUIRES: it is mapped
 };

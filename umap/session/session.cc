@@ -163,10 +163,12 @@ Status Session::end(std::unique_ptr<MappedRegion> leaving) {
   // The core has a lock while it unmaps, and waits there for prefetches. So none of those is in the
   // program's code from here on.
   if (leaving->program_store != nullptr) leaving->program_store->stop_reads();
+  leaving->pins.give_back(leaving->region);
   Status status = leaving->region.unmap();
   if (status.ok()) return status;
   OC_CHECK(leaving->region.is_mapped());
   if (leaving->program_store != nullptr) leaving->program_store->allow_reads();
+  leaving->pins.take_again(leaving->region);
   table_.add(std::move(leaving));
   return status;
 }
@@ -231,7 +233,7 @@ Status Session::pin(const std::byte* address, uint64_t size_bytes) {
   const auto offset = static_cast<uint64_t>(address - region.data());
   // As UMap does, which takes a range that is too long for one up to the region's end.
   const uint64_t bytes = std::min(size_bytes, region.size_bytes() - offset);
-  return region.pin(offset, bytes);
+  return use->pins.pin(region, offset, bytes);
 }
 
 }  // namespace outcore::umapped

@@ -274,6 +274,44 @@ TEST_F(UmapTest, PinnedPagesStay) {
   EXPECT_EQ(uunmap(at, bytes), 0);
 }
 
+// Pages are pinned for the region that did it, whoever else has the file mapped.
+TEST_F(UmapTest, PinsEndWithTheirRegion) {
+  const uint64_t bytes = 16 * kMiB;
+  const int fd = file("data", bytes);
+  std::byte* const other = map(fd, bytes, PROT_READ);
+  for (uint64_t i = 0; i < 8; ++i) {
+    std::byte* const at = map(fd, bytes, PROT_READ);
+    errno = 0;
+    for (int pin = 0; pin < 2; ++pin)  // they nest
+      umap_fetch_and_pin(reinterpret_cast<char*>(at + 2 * i * kMiB), 2 * kMiB);
+    umap_fetch_and_pin(reinterpret_cast<char*>(at + 2 * i * kMiB), kMiB);
+    ASSERT_EQ(errno, 0) << "region " << i;
+    EXPECT_EQ(uunmap(at, bytes), 0);
+  }
+  EXPECT_EQ(first_difference(other, bytes), bytes);
+  EXPECT_EQ(uunmap(other, bytes), 0);
+}
+
+TEST_F(UmapTest, APinThatFailsIsNoneToGiveBack) {
+  const uint64_t bytes = 64 * kMiB;
+  const int fd = file("data", bytes);
+  std::byte* const other = map(fd, bytes, PROT_READ);
+  std::byte* const at = map(fd, bytes, PROT_READ);
+  errno = 0;
+  umap_fetch_and_pin(reinterpret_cast<char*>(other), kMiB);
+  EXPECT_EQ(errno, 0);
+  testing::internal::CaptureStderr();
+  umap_fetch_and_pin(reinterpret_cast<char*>(at), bytes);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_NE(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(uunmap(at, bytes), 0);
+  for (uint64_t i = kMiB; i < bytes; i += kPageBytes) ASSERT_EQ(other[i], byte_at(i));
+  std::vector<unsigned char> is_resident(kMiB / kPageBytes);
+  ASSERT_EQ(::mincore(other, kMiB, is_resident.data()), 0);
+  for (const unsigned char c : is_resident) EXPECT_EQ(c & 1, 1) << "the other's pin is there still";
+  EXPECT_EQ(uunmap(other, bytes), 0);
+}
+
 TEST_F(UmapTest, AForkedChildMapsForItself) {
   OUTCORE_NEEDS_THREADS_IN_CHILD();
   const int fd = file("data", 16 * kPageBytes);
