@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "cli/assert.h"
+#include "core/base/plain_text.h"
 
 namespace outcore::cli {
 
@@ -54,42 +55,9 @@ std::string format_seconds(double seconds) {
   return format("%.1f us", seconds * 1e6);
 }
 
-size_t character_bytes(std::string_view text) {
-  const auto byte = [text](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned first = byte(0);
-  const size_t count = first < 0x80           ? 1
-                       : (first >> 5) == 0x6  ? 2
-                       : (first >> 4) == 0xe  ? 3
-                       : (first >> 3) == 0x1e ? 4
-                                              : 0;
-  uint32_t code = count <= 1 ? first : first & (0x7fU >> count);
-  for (size_t i = 1; i < count; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  CLI_CHECK(count < std::size(kLeast));
-  const bool is_character =
-      code >= kLeast[count] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-  const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-  return is_character && !is_control ? count : 0;
-}
+size_t character_bytes(std::string_view text) { return base::character_bytes(text); }
 
-std::string one_line(const std::string& text) {
-  std::string line;
-  for (size_t at = 0; at < text.size();) {
-    const size_t n = character_bytes(std::string_view(text).substr(at));
-    if (n == 0)
-      line += static_cast<unsigned char>(text[at]) < 0x80 ? ' ' : '?';
-    else
-      line += text.substr(at, n);
-    at += std::max<size_t>(n, 1);
-  }
-  while (!line.empty() && line.back() == ' ') line.pop_back();
-  return line;
-}
+std::string one_line(const std::string& text) { return base::one_line(text); }
 
 std::string beginning_of(const std::string& text, size_t bytes_max) {
   size_t end = 0;

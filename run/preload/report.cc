@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "core/base/earlier_output.h"
+#include "core/base/plain_text.h"
 #include "core/base/units.h"
 #include "core/os/file_calls.h"
 #include "run/preload/real.h"
@@ -89,9 +90,13 @@ Json joined(const std::vector<Json>& all) {
   return j;
 }
 
-std::string shortened(const std::string& path) {
-  constexpr size_t kMax = 32;
-  return path.size() <= kMax ? path : "…" + path.substr(path.size() - kMax + 1);
+constexpr size_t kNameColumn = 32;  // characters
+
+std::string shortened(const std::string& path) { return base::end_of_line(path, kNameColumn); }
+
+// A text of the report, which may be a name of the program's choice.
+std::string words(const Json& j, const char* name) {
+  return base::one_line(j.value(name, std::string()));
 }
 
 void print_learn(std::string* out, const Json& learn) {
@@ -104,8 +109,8 @@ void print_learn(std::string* out, const Json& learn) {
   if (number("runs") != 0)
     *out += format_bytes(number("brought_bytes")) + " in " + counted("runs") + " of " +
             counted("files") + " brought in ahead; ";
-  *out += (learn.value("is_kept", false) ? "kept in " : "not kept in ") +
-          learn.value("profile", "") + "\n";
+  *out += (learn.value("is_kept", false) ? "kept in " : "not kept in ") + words(learn, "profile") +
+          "\n";
 }
 
 void print_process(std::string* out, const Json& p) {
@@ -114,12 +119,12 @@ void print_process(std::string* out, const Json& p) {
   const auto number = [](const Json& j, const char* name) { return j.value(name, uint64_t{0}); };
   const std::string of = p.value("delivery", ""), delivery = of.empty() ? "" : ", " + of;
   std::snprintf(line, sizeof line, "outcore: %s (%llu): budget %s, at most %s in use%s\n",
-                p.value("program", "").c_str(), static_cast<unsigned long long>(number(p, "pid")),
+                words(p, "program").c_str(), static_cast<unsigned long long>(number(p, "pid")),
                 format_bytes(number(p, "budget_bytes")).c_str(),
                 format_bytes(number(p, "peak_bytes")).c_str(), delivery.c_str());
   *out += line;
   if (number(p, "budget_bytes") == 0)
-    *out = before + "outcore: " + p.value("program", "") + " (" + std::to_string(number(p, "pid")) +
+    *out = before + "outcore: " + words(p, "program") + " (" + std::to_string(number(p, "pid")) +
            "): nothing went through Outcore\n";
   if (number(p, "allocations") != 0) {
     std::snprintf(line, sizeof line, "  %llu allocation%s, at most %s at a time\n",
@@ -140,13 +145,14 @@ void print_process(std::string* out, const Json& p) {
     char ratio[32];
     std::snprintf(ratio, sizeof ratio, "%.2f x",
                   size == 0 ? 0.0 : static_cast<double>(read) / static_cast<double>(size));
-    std::snprintf(line, sizeof line, "  %-32s %10s %10llu %10s %8s %10s%s\n",
-                  shortened(f.value("path", "")).c_str(), format_bytes(size).c_str(),
-                  static_cast<unsigned long long>(number(f, "fills")), format_bytes(read).c_str(),
-                  ratio, format_bytes(number(f, "written_bytes")).c_str(),
+    std::snprintf(line, sizeof line, "  %s %10s %10llu %10s %8s %10s%s\n",
+                  base::padded(shortened(f.value("path", "")), kNameColumn).c_str(),
+                  format_bytes(size).c_str(), static_cast<unsigned long long>(number(f, "fills")),
+                  format_bytes(read).c_str(), ratio,
+                  format_bytes(number(f, "written_bytes")).c_str(),
                   f.value("is_taken", true) ? "" : "  *");
     *out += line;
-    if (settings().is_explaining) *out += "    " + f.value("coherence", "") + "\n";
+    if (settings().is_explaining) *out += "    " + words(f, "coherence") + "\n";
   }
   if (p.contains("learn")) print_learn(out, p["learn"]);
   size_t told = 0;
@@ -156,7 +162,7 @@ void print_process(std::string* out, const Json& p) {
       break;
     }
     *out += "  left to the kernel: " + shortened(e.value("path", "")) + " (" +
-            format_bytes(number(e, "size_bytes")) + "): " + e.value("reason", "") + "\n";
+            format_bytes(number(e, "size_bytes")) + "): " + words(e, "reason") + "\n";
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string>
 
+#include "core/base/plain_text.h"
 #include "run/preload/real.h"
 #include "run/preload/settings.h"
 
@@ -13,9 +14,7 @@ namespace outcore::preload {
 
 void say(const std::string& text, bool is_grave) {
   if (settings().is_quiet && !is_grave) return;
-  std::string line = "outcore: " + text + "\n";
-  for (size_t i = 0; i + 1 < line.size(); ++i)
-    if (static_cast<unsigned char>(line[i]) < ' ') line[i] = ' ';
+  const std::string line = "outcore: " + base::one_line(text) + "\n";
   const int saved_errno = errno;
   const ssize_t ignored = real().write(STDERR_FILENO, line.data(), line.size());
   static_cast<void>(ignored);

@@ -133,6 +133,11 @@ add_test(NAME preload.explains_refusal
   COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/explains_refusal.sh ${CMAKE_BINARY_DIR}/bin/outcore)
 set_tests_properties(preload.explains_refusal PROPERTIES TIMEOUT 120 LABELS "preload;nosan")
 
+add_test(NAME preload.table_names
+  COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/table_names.sh ${CMAKE_BINARY_DIR}/bin/outcore
+    $<TARGET_FILE:preload_fds>)
+set_tests_properties(preload.table_names PROPERTIES TIMEOUT 120 LABELS "preload;nosan")
+
 # What needs a cgroup or a disk of its own; 77: it cannot be had here.
 foreach(name small_cgroup greedy_neighbour full_disk stuck_end)
   add_test(NAME preload.${name} COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/${name}.sh
