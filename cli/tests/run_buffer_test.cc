@@ -199,6 +199,8 @@ TEST_F(RunBuffer, WrongWordsAreToldInOneLine) {
     int status;
   } kWrong[] = {{"run --buffer a/b true", "a name has letters", 2},
                 {"run --buffer '' true", "--buffer: it is empty", 2},
+                {"run --buffer -x true", "neither '.' nor '-' in front", 2},
+                {"run --buffer=-x true", "neither '.' nor '-' in front", 2},
                 {"buffers", "a command is missing", 2},
                 {"buffers resize x", "size", 2},
                 {"buffers resize x 1M", "the least is 4 MiB", 2},
@@ -209,6 +211,9 @@ TEST_F(RunBuffer, WrongWordsAreToldInOneLine) {
                 {"serve", "name is required", 2},
                 {"serve x", "--budget", 2},
                 {"serve a/b --budget 16M", "a name has letters", 2},
+                {"serve none --budget 8M", "nothing is shared: choose another name", 2},
+                {"serve --budget 8M -- -x", "neither '.' nor '-' in front", 2},
+                {"serve x --budget 100T", "of memory: name less", 2},
                 {"serve x --budget 1M", "the least is 4 MiB", 2},
                 {"serve x --budget 16M missing", "hold missing", 1},
                 {"serve x --budget 16M .", "not a regular file", 2},

@@ -42,10 +42,13 @@ Status check_name(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == '-';
   });
-  if (!name.empty() && name.size() <= kLongest && name.front() != '.' && is_plain) return {};
+  if (name == "none")
+    return Error{EINVAL, "buffer 'none': that says that nothing is shared: choose another name"};
+  const bool is_named = !name.empty() && name.front() != '.' && name.front() != '-';
+  if (is_named && name.size() <= kLongest && is_plain) return {};
   return Error{EINVAL, "buffer '" + name +
-                           "': a name has letters, digits, '.', '_' and '-', 100 at most, and no "
-                           "dot in front"};
+                           "': a name has letters, digits, '.', '_' and '-', 100 at most, and "
+                           "neither '.' nor '-' in front"};
 }
 
 namespace {

@@ -9,7 +9,8 @@
 
 namespace outcore::buffer {
 
-// Names are letters, digits, '.', '_' and '-', 100 at most, and do not begin with a dot. EINVAL.
+// Names are letters, digits, '.', '_' and '-', 100 at most, and begin with neither '.' nor '-', as
+// options do; "none" says that nothing is shared. EINVAL.
 Status check_name(const std::string& name);
 
 // $OUTCORE_BUFFER_DIR, else $XDG_RUNTIME_DIR/outcore, else outcore-UID in the folder for temporary

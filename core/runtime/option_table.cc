@@ -202,6 +202,7 @@ std::string refuse_report(const std::string& path) {
 }
 
 std::string refuse_buffer(const std::string& name) {
+  if (name == "none") return "";
   const Status status = buffer::check_name(name);
   return status ? "" : without_subject(status.message(), "buffer");
 }

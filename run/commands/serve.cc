@@ -14,6 +14,7 @@
 #include "cli/text.h"
 #include "outcore/buffers.h"
 #include "run/commands/served_file.h"
+#include "sight/commands/buffer_limit.h"
 
 namespace outcore::cli {
 namespace {
@@ -45,6 +46,10 @@ class Served {
     // Before any thread is there: it has the mask.
     const sigset_t signals = awaited_signals();
     ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+    const std::string attempt =
+        "hold the buffer " + words_.name + " of " + format_bytes(words_.budget_bytes);
+    const Status fits = check_buffer_limit(attempt, words_.budget_bytes);
+    if (!fits) return report(Error{fits.code(), fits.message()});
     const Result<HeldBuffer> buffer = HeldBuffer::hold(words_.name, words_.budget_bytes);
     if (!buffer) return report(buffer.error());
     for (const std::string& path : words_.files) {

@@ -8,6 +8,8 @@
 
 namespace outcore::cli {
 
+// Errors: EINVAL (more than the machine has: `attempt` cannot be done).
+Status check_buffer_limit(const std::string& attempt, uint64_t limit_bytes);
 // Errors: EINVAL (more than the machine has: a slip, which would end with its memory); those of
 // resize_buffer().
 Status set_buffer_limit(const std::string& name, uint64_t limit_bytes);

@@ -61,7 +61,7 @@ TEST_F(BufferOf, AForkedChildIsAMemberOfItsOwn) {
 
 TEST_F(BufferOf, ANameIsCheckedAndAFolderOfOthersRefused) {
   std::string why;
-  for (const char* const name : {"", ".b", "a/b", "a b", "..", "\n"})
+  for (const char* const name : {"", ".b", "-b", "a/b", "a b", "..", "\n", "none"})
     EXPECT_EQ(code_of_join(name, &why), EINVAL) << name;
   EXPECT_EQ(code_of_join(std::string(101, 'a'), &why), EINVAL);
   EXPECT_THAT(why, testing::HasSubstr("100 at most"));
@@ -189,6 +189,12 @@ TEST_F(BufferOf, ATooSmallLimitIsRefused) {
   EXPECT_EQ(resize_buffer("b", 1 << 20).code(), EINVAL);
   EXPECT_EQ(resize_buffer("b", 1 << 30).code(), ENOENT);
   EXPECT_EQ(resize_buffer("a/b", 1 << 30).code(), EINVAL);
+}
+
+TEST_F(BufferOf, ALimitThatNoMachineHasIsRefused) {
+  EXPECT_EQ(Buffer::join("b", uint64_t{100} << 40).code(), EINVAL);
+  EXPECT_EQ(resize_buffer("b", uint64_t{16} << 40).code(), EINVAL);
+  EXPECT_EQ(resize_buffer("b", (uint64_t{16} << 40) - 1).code(), ENOENT);
 }
 
 TEST_F(BufferOf, AMemberStaysOneWhateverElseOpensItsFile) {
