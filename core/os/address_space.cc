@@ -16,9 +16,9 @@ namespace {
 constexpr int kReserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 Error no_addresses(uint64_t size_bytes) {
-  return base::system_error(
-      errno, "reserve " + base::format_bytes(size_bytes) + " of addresses",
-      "map less, or raise the limit (ulimit -v, vm.max_map_count, vm.overcommit_memory)");
+  return base::system_error(errno, "reserve " + base::format_bytes(size_bytes) + " of addresses",
+                            "map less, or raise the limit (ulimit -v, ulimit -d, vm.max_map_count, "
+                            "vm.overcommit_memory)");
 }
 
 // Less gains little, and a huge page is cleared for it.

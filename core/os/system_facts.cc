@@ -152,6 +152,11 @@ SystemFact address_space_fact(const std::string& root) {
     return {"address space", false,
             "at most " + base::format_bytes(limit.rlim_cur) + ": all regions together must fit",
             "raise the limit (ulimit -v unlimited)"};
+  if (::getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    return {"address space", false,
+            "at most " + base::format_bytes(limit.rlim_cur) +
+                " of memory of a process's own: tables and private frames must fit beside it",
+            "raise the limit (ulimit -d unlimited)"};
   if (number_in(root + "/proc/sys/vm/overcommit_memory") == uint64_t{2})
     return {"address space", false,
             "vm.overcommit_memory = 2: private frames count as committed memory",

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/tests/os_facts/fake_root.h"
@@ -104,6 +106,17 @@ TEST_F(SystemFacts, FewMappingsAndCommittedMemoryAreTold) {
   root_.file("/proc/sys/vm/max_map_count", "1000\n").file("/proc/sys/vm/overcommit_memory", "2\n");
   EXPECT_THAT(fact(facts(everything()), "mappings").remedy, HasSubstr("vm.max_map_count"));
   EXPECT_FALSE(fact(facts(everything()), "address space").is_available);
+}
+
+TEST_F(SystemFacts, ALimitOfDataIsTold) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_DATA, &before), 0);
+  const rlimit less{std::min<rlim_t>(uint64_t{1} << 40, before.rlim_max), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_DATA, &less), 0);
+  const SystemFact told = fact(facts(everything()), "address space");
+  ASSERT_EQ(::setrlimit(RLIMIT_DATA, &before), 0);
+  EXPECT_FALSE(told.is_available);
+  EXPECT_THAT(told.remedy, HasSubstr("ulimit -d"));
 }
 
 TEST_F(SystemFacts, TheCapabilityToLockMemoryCounts) {
