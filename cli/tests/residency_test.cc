@@ -2,83 +2,19 @@
 // program is this test: a thread answers at the address where the preload library would. Where it
 // matters how a program can be in the way, it is one under `outcore run`.
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
-#include <functional>
-#include <mutex>
-#include <thread>
 #include <utility>
 
+#include "cli/tests/answering_program.h"
 #include "cli/tests/command_line.h"
 
 namespace outcore::cli {
 namespace {
-
-// Answers each question until it ends.
-class Program {
- public:
-  using Answer = std::function<std::string(const std::string& question)>;
-
-  explicit Program(Answer answer, uid_t listens_as = ::geteuid()) : answer_(std::move(answer)) {
-    listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string name = "outcore/" + std::to_string(::getpid()) + ".cafe";
-    std::memcpy(address.sun_path + 1, name.data(), name.size());
-    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<const sockaddr*>(&address), length), 0);
-    std::thread([this, listens_as] {  // the call itself is of this thread alone
-      EXPECT_TRUE(listens_as == ::geteuid() || ::syscall(SYS_setresuid, -1, listens_as, -1) == 0);
-      EXPECT_EQ(::listen(listener_, 8), 0);
-    })
-        .join();
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~Program() {
-    ::shutdown(listener_, SHUT_RDWR);  // ends accept()
-    thread_.join();
-    ::close(listener_);
-  }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-
-  std::vector<std::string> questions() {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    return questions_;
-  }
-
- private:
-  void serve() {
-    for (int peer = 0; (peer = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) != -1;) {
-      std::string question;
-      for (char c = 0; ::read(peer, &c, 1) == 1 && c != '\n';) question += c;
-      {
-        const std::lock_guard<std::mutex> guard(mutex_);
-        questions_.push_back(question);
-      }
-      const std::string answer = answer_(question);
-      static_cast<void>(::send(peer, answer.data(), answer.size(), MSG_NOSIGNAL));
-      if (answer == "silence") {  // until the other side has given up
-        char c = 0;
-        static_cast<void>(::read(peer, &c, 1));
-      }
-      ::close(peer);
-    }
-  }
-
-  Answer answer_;
-  int listener_ = -1;
-  std::mutex mutex_;
-  std::vector<std::string> questions_;
-  std::thread thread_;
-};
 
 class Residency : public CommandTest {
  protected:
@@ -145,6 +81,20 @@ TEST_F(Residency, OfAFileThatNobodyHasIsWhatTheKernelHolds) {
   ASSERT_TRUE(all.is_object());
   EXPECT_EQ(all["processes"], Json::array());
   EXPECT_TRUE(all.contains("page_cache_bytes"));
+}
+
+TEST_F(Residency, ProposesAPatternThatAShellHandsOnAndThatMatchesTheFileAlone) {
+  const std::string file = path("a*b?[x]it's \\.bin");
+  std::ofstream(file) << "some bytes";
+  Program program([](const std::string&) { return "none\n"; });
+  std::ofstream(path("name")) << file;
+  const Outcome outcome = run_lines("bash", command_path() +
+                                                " residency \"$(cat name)\" 2> said; sed -n 's/.*"
+                                                "outcore run --map /printf %s /p' said | bash");
+  ASSERT_NE(outcome.out, "") << outcome.err;
+  EXPECT_EQ(::fnmatch(outcome.out.c_str(), file.c_str(), 0), 0) << outcome.out;
+  EXPECT_NE(::fnmatch(outcome.out.c_str(), path("aab?[x]it's \\.bin").c_str(), 0), 0);
+  EXPECT_NE(::fnmatch(outcome.out.c_str(), path("a*b?xit's \\.bin").c_str(), 0), 0);
 }
 
 TEST_F(Residency, OfWarmAndEvictIsToldBeforeAndAfter) {

@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/command_syntax.h"
 #include "cli/json.h"
+#include "cli/shell_word.h"
 #include "cli/text.h"
 #include "outcore/sight.h"
 #include "sight/commands/left_file.h"
@@ -177,6 +178,16 @@ std::string programs_that_left(const File& file) {
   return text;
 }
 
+// The pattern that this path alone matches.
+std::string pattern_of(const std::string& path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
 Error tell_no_holder(const File& file) {
   const auto cached = cached_bytes(file);
   const std::string kernel = cached ? "the kernel's page cache holds " + format_bytes(*cached) +
@@ -184,10 +195,10 @@ Error tell_no_holder(const File& file) {
                                           format("%.1f%%", percent(*cached, file.size_bytes)) + ")"
                                     : "what the kernel's page cache holds may not be read";
   const std::string left = programs_that_left(file);
-  return Error{
-      ENOENT,
-      "no running program has taken " + file.path + "; " + kernel + "; " +
-          (left.empty() ? "start the program by outcore run --map '" + file.path + "'" : left)};
+  return Error{ENOENT, "no running program has taken " + file.path + "; " + kernel + "; " +
+                           (left.empty() ? "start the program by outcore run --map " +
+                                               shell_word(pattern_of(file.path))
+                                         : left)};
 }
 
 // -- Asking --
