@@ -292,6 +292,9 @@ void publish(const Report& report) {
     if (error != 0) tell_unwritten(s.json, error);
   }
   tell_what_is_missing();
+  if (all.empty() && s.is_explaining)
+    say("nothing went through Outcore: the program mapped no file, and asked for no memory, that "
+        "could");
   if (s.is_quiet || all.empty()) return;
   std::string out;
   for (const Json& p : all) print_process(&out, p);

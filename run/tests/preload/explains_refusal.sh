@@ -21,3 +21,15 @@ check 1 --explain --alloc 64k
 check 0 --alloc 64k
 check 0 --explain --alloc 64k --allow-aio
 check 0 --explain
+
+# A program that leaves nothing to be explained is told as such.
+said=$("$outcore" run --budget 12M --explain -- /bin/true 2>&1)
+[[ $said == *"nothing went through Outcore"* && $said != *$'\n'* ]] || {
+  echo "of nothing it said: $said"
+  exit 1
+}
+said=$("$outcore" run --budget 12M --explain -q -- /bin/true 2>&1)
+[[ -z $said ]] || {
+  echo "with -q it said: $said"
+  exit 1
+}
