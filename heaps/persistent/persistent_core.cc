@@ -184,6 +184,7 @@ Result<void*> PersistentCore::allocate(uint64_t size_bytes, uint64_t alignment) 
 }
 
 void PersistentCore::deallocate(void* object) {
+  if (object == nullptr) return;
   const os::CancelBlock uncancelled;
   OC_CHECK(impl_->allocator != nullptr && "freed in a heap that is closed or read-only");
   impl_->allocator->deallocate(object);

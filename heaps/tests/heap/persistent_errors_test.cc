@@ -77,6 +77,17 @@ TEST_P(PersistentErrors, TellAFileThatWasCutShort) {
   EXPECT_FALSE(take(PersistentHeap::is_consistent(path)));
 }
 
+TEST_P(PersistentErrors, AreNoneWhereNothingIsFreed) {
+  make_heap();
+  PersistentHeap heap = take(opener.open(path));
+  heap.deallocate(nullptr);
+  EXPECT_OK(heap.close());
+  heap.deallocate(nullptr);
+  PersistentHeap reader = take(opener.open_read_only(path));
+  reader.deallocate(nullptr);
+  EXPECT_OK(reader.close());
+}
+
 TEST_P(PersistentErrors, TellDamagedHeaders) {
   make_heap();
   std::vector<char> bytes = read_file(path);
