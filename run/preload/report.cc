@@ -95,7 +95,7 @@ constexpr size_t kNameColumn = 32;  // characters
 std::string shortened(const std::string& path) { return base::end_of_line(path, kNameColumn); }
 
 // A text of the report, which may be a name of the program's choice.
-std::string words(const Json& j, const char* name) {
+std::string plain_text(const Json& j, const char* name) {
   return base::one_line(j.value(name, std::string()));
 }
 
@@ -109,8 +109,8 @@ void print_learn(std::string* out, const Json& learn) {
   if (number("runs") != 0)
     *out += format_bytes(number("brought_bytes")) + " in " + counted("runs") + " of " +
             counted("files") + " brought in ahead; ";
-  *out += (learn.value("is_kept", false) ? "kept in " : "not kept in ") + words(learn, "profile") +
-          "\n";
+  *out += (learn.value("is_kept", false) ? "kept in " : "not kept in ") +
+          plain_text(learn, "profile") + "\n";
 }
 
 void print_process(std::string* out, const Json& p) {
@@ -119,13 +119,13 @@ void print_process(std::string* out, const Json& p) {
   const auto number = [](const Json& j, const char* name) { return j.value(name, uint64_t{0}); };
   const std::string of = p.value("delivery", ""), delivery = of.empty() ? "" : ", " + of;
   std::snprintf(line, sizeof line, "outcore: %s (%llu): budget %s, at most %s in use%s\n",
-                words(p, "program").c_str(), static_cast<unsigned long long>(number(p, "pid")),
+                plain_text(p, "program").c_str(), static_cast<unsigned long long>(number(p, "pid")),
                 format_bytes(number(p, "budget_bytes")).c_str(),
                 format_bytes(number(p, "peak_bytes")).c_str(), delivery.c_str());
   *out += line;
   if (number(p, "budget_bytes") == 0)
-    *out = before + "outcore: " + words(p, "program") + " (" + std::to_string(number(p, "pid")) +
-           "): nothing went through Outcore\n";
+    *out = before + "outcore: " + plain_text(p, "program") + " (" +
+           std::to_string(number(p, "pid")) + "): nothing went through Outcore\n";
   if (number(p, "allocations") != 0) {
     std::snprintf(line, sizeof line, "  %llu allocation%s, at most %s at a time\n",
                   static_cast<unsigned long long>(number(p, "allocations")),
@@ -152,7 +152,7 @@ void print_process(std::string* out, const Json& p) {
                   format_bytes(number(f, "written_bytes")).c_str(),
                   f.value("is_taken", true) ? "" : "  *");
     *out += line;
-    if (settings().is_explaining) *out += "    " + words(f, "coherence") + "\n";
+    if (settings().is_explaining) *out += "    " + plain_text(f, "coherence") + "\n";
   }
   if (p.contains("learn")) print_learn(out, p["learn"]);
   size_t told = 0;
@@ -162,7 +162,7 @@ void print_process(std::string* out, const Json& p) {
       break;
     }
     *out += "  left to the kernel: " + shortened(e.value("path", "")) + " (" +
-            format_bytes(number(e, "size_bytes")) + "): " + words(e, "reason") + "\n";
+            format_bytes(number(e, "size_bytes")) + "): " + plain_text(e, "reason") + "\n";
   }
 }
 
