@@ -14,14 +14,25 @@ constexpr size_t kBufferBytes = 4 << 20;  // a multiple of the largest chunk
 constexpr size_t kTransferBytesMax = 1 << 20;
 static_assert(kBufferBytes % kChunkBytesMax == 0 && kBufferBytes >= 2 * kChunkBytesMax);
 
+struct Memory {
+  MappedArray<std::byte> bytes;
+  bool has = bytes.reserve(kBufferBytes);
+};
+
 // A buffer that the thread keeps. The memory comes from the kernel, and only parts that were used
-// take any.
+// take any. What is asked for when the thread's objects have been destroyed, by other destructors,
+// stays. nullptr: no memory.
 std::byte* buffer_of_this_thread() {
-  struct Memory {
-    MappedArray<std::byte> bytes;
-    bool has = bytes.reserve(kBufferBytes);
+  static thread_local constinit bool has_ended = false;
+  static thread_local constinit Memory* late = nullptr;
+  struct UntilTheEnd : Memory {
+    ~UntilTheEnd() { has_ended = true; }
   };
-  thread_local Memory memory;
+  if (has_ended) {
+    if (late == nullptr) late = new (std::nothrow) Memory;
+    return late != nullptr && late->has ? late->bytes.begin() : nullptr;
+  }
+  static thread_local UntilTheEnd memory;
   return memory.has ? memory.bytes.begin() : nullptr;
 }
 

@@ -29,7 +29,7 @@ struct Touch {
 
 // How much of its stack the handler of a fault needs, at most; eviction and write-back included
 // (measured by a test). The kernel's own frame comes on top: 2,953 bytes with AVX-512.
-inline constexpr size_t kHandlerRoomBytes = 4608;
+inline constexpr size_t kHandlerRoomBytes = 4672;
 
 // Answers a fault. Called on the fault path, by the faulting thread or an event thread. Must be
 // async-signal-safe.

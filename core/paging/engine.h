@@ -64,6 +64,9 @@ class Engine {
 
   // -- caches and views (PageCacheList, ViewList, Freezer) --
   Status add_cache(PageCache* cache);
+  Status check_page_bytes(const std::string& uri, uint64_t page_bytes) const {
+    return caches_.check_page_bytes(uri, page_bytes);
+  }
   void drop_frames(PageCache& cache) { caches_.drop_frames(cache); }
   void remove_cache(PageCache* cache);
   // See SharedWriter. REQUIRES: cache.writes.

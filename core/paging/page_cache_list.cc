@@ -15,17 +15,20 @@ using region::PageState;
 using region::PageValue;
 using region::View;
 
+Status PageCacheList::check_page_bytes(const std::string& uri, uint64_t page_bytes) const {
+  const uint64_t least = pager_.least_budget(page_bytes);
+  if (least <= pager_.budget.limit()) return {};
+  return Error{EINVAL, "map " + uri + ": the budget of " + format_bytes(pager_.budget.limit()) +
+                           " is too small for pages of " + format_bytes(page_bytes) +
+                           "; the least that would do is " + format_bytes(least)};
+}
+
 Status PageCacheList::add(PageCache* cache) {
   OC_CHECK(base::is_power_of_two(cache->page_bytes));
   OC_CHECK(cache->page_bytes >= base::kSystemPage);
   OC_CHECK(cache->page_bytes <= base::kPageBytesMax);
   OC_CHECK(cache->store.load() != nullptr);
-  const uint64_t least = pager_.least_budget(cache->page_bytes);
-  if (least > pager_.budget.limit())
-    return Error{EINVAL, "map " + cache->uri + ": the budget of " +
-                             format_bytes(pager_.budget.limit()) + " is too small for pages of " +
-                             format_bytes(cache->page_bytes) + "; the least that would do is " +
-                             format_bytes(least)};
+  if (Status s = check_page_bytes(cache->uri, cache->page_bytes); !s) return s;
   if (Status s = cache->views.allocate(PageCache::kViewsMax); !s) return s;
   const os::SignalBlock block;
   const os::Locked locked(pager_.caches_lock);

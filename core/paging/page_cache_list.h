@@ -19,6 +19,8 @@ class PageCacheList {
       : pager_(pager), room_(std::move(room)) {}
 
   // Errors: EINVAL (the budget is too small for its pages, with the least that would do), ENOMEM.
+  // EINVAL: the budget is too small for such pages.
+  Status check_page_bytes(const std::string& uri, uint64_t page_bytes) const;
   Status add(PageCache* cache);
   // Frees every frame, dirty or not, pinned or not. REQUIRES: nobody faults on the cache any more.
   void drop_frames(PageCache& cache);

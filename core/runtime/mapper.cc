@@ -48,20 +48,21 @@ Result<std::unique_ptr<Region::Impl>> Mapper::map(std::shared_ptr<Store> store,
   } const settle{*this, key_of(*store)};
   if (o.access == Access::kReadWrite)
     if (Status s = claim(*store, uri); !s) return s.error();
-  if (Status s = StoreSize(runtime_).enlarge(*store, uri, o); !s) return s.error();
-  if (Status s = check_map(uri, o, store->size_bytes(), lent != nullptr); !s) return s.error();
-  if (o.size_bytes == 0 && lent == nullptr) o.size_bytes = store->size_bytes() - o.offset;
+  const uint64_t store_bytes = StoreSize::after(*store, o);
+  if (Status s = check_map(uri, o, store_bytes, lent != nullptr); !s) return s.error();
+  if (o.size_bytes == 0 && lent == nullptr) o.size_bytes = store_bytes - o.offset;
   if (Status s = check_size(uri, o); !s) return s.error();
   const uint64_t shown_bytes = std::max<uint64_t>(round_up(o.size_bytes, kSystemPage), kSystemPage);
   const uint64_t reserve_bytes =
       lent != nullptr ? lent->size_bytes
                       : std::max(round_up(o.reserve_bytes, kSystemPage), shown_bytes);
+  if (Status s = may_map(*store, uri, o, reserve_bytes, lent); !s) return s.error();
+  if (Status s = StoreSize(runtime_).enlarge(*store, uri, o); !s) return s.error();
   auto region = std::make_unique<Region::Impl>();
   Result<PageCache*> cache =
       cache_for(std::move(store), uri, o, o.offset + reserve_bytes, lent, &region->cache_key);
   if (!cache) return cache.error();
-  Result<std::byte*> address =
-      lent != nullptr ? lent->address : place(o, reserve_bytes, cache.value()->page_bytes);
+  const Result<std::byte*> address = place(o, reserve_bytes, cache.value()->page_bytes, lent);
   if (!address) {
     drop_cache(region->cache_key);
     return address.error();
@@ -98,6 +99,33 @@ Result<std::unique_ptr<Region::Impl>> Mapper::map(std::shared_ptr<Store> store,
   return region;
 }
 
+Status Mapper::may_map(const Store& store, const std::string& uri, const MapOptions& o,
+                       uint64_t reserve_bytes, const Runtime::Impl::Lent* lent) const {
+  if (lent == nullptr && o.address != nullptr)
+    if (Status s = check_place(o, reserve_bytes); !s) return s;
+  const uint64_t page_bytes = o.page_bytes != 0 ? o.page_bytes : runtime_.options.page_bytes;
+  const auto found = runtime_.caches.find(key_of(store));
+  if (o.access == Access::kPrivate || found == runtime_.caches.end())
+    // In a buffer memory for pages of its own comes with the first of them.
+    return runtime_.sharing->buffer() != nullptr
+               ? Status()
+               : runtime_.engine->check_page_bytes(uri, page_bytes);
+  const PageCache& cache = *found->second;
+  if (o.offset + reserve_bytes > cache.page_count() * cache.page_bytes)
+    return refuse(EBUSY, uri,
+                  "it is mapped already, with less room to grow: unmap it first, or reserve more "
+                  "at the first map");
+  if (Status s = Sharing::may_join(cache, store, o); !s) return s;
+  if (o.page_bytes != 0 && page_bytes != cache.page_bytes)
+    return refuse(EBUSY, cache.uri,
+                  "it is mapped already, with pages of " + format_bytes(cache.page_bytes) +
+                      ": use the same, or unmap it first");
+  if (o.delivery.has_value() && *o.delivery != Delivery::kAuto && *o.delivery != cache.delivery)
+    return refuse(EBUSY, cache.uri,
+                  "it is mapped already, with another delivery: use the same, or unmap it first");
+  return {};
+}
+
 Status Mapper::claim(const Store& store, const std::string& uri) {
   const std::string identity = store.identity();
   if (identity.empty() || claims_.contains(identity)) return {};
@@ -109,10 +137,16 @@ Status Mapper::claim(const Store& store, const std::string& uri) {
                           "unmap it there first"};
 }
 
-Result<std::byte*> Mapper::place(const MapOptions& o, uint64_t reserve_bytes, uint64_t page_bytes) {
-  if (o.address == nullptr)
-    return os::reserve_addresses(reserve_bytes, std::max<uint64_t>(page_bytes, 4096));
-  auto* address = static_cast<std::byte*>(o.address);
+Result<std::byte*> Mapper::place(const MapOptions& o, uint64_t bytes, uint64_t page_bytes,
+                                 const Runtime::Impl::Lent* lent) {
+  if (lent != nullptr) return lent->address;
+  if (o.address != nullptr) return static_cast<std::byte*>(o.address);
+  return os::reserve_addresses(bytes, std::max(page_bytes, kSystemPage));
+}
+
+Status Mapper::check_place(const MapOptions& o, uint64_t reserve_bytes) const {
+  auto* const address = static_cast<std::byte*>(o.address);
+  OC_CHECK(address != nullptr);
   const bool is_inside = std::any_of(
       runtime_.reservations.begin(), runtime_.reservations.end(), [&](const Reservation::Impl* r) {
         return address >= r->address && address + reserve_bytes <= r->address + r->size_bytes;
@@ -121,7 +155,7 @@ Result<std::byte*> Mapper::place(const MapOptions& o, uint64_t reserve_bytes, ui
     return Error{EINVAL, "map at a fixed address: it is not inside a Reservation of this runtime"};
   if (region::AddressMap::instance().overlaps(address, reserve_bytes))
     return Error{EEXIST, "map at a fixed address: another region is there; unmap it first"};
-  return address;
+  return {};
 }
 
 void Mapper::release_place(const Region::Impl& region) {
@@ -155,11 +189,8 @@ Result<PageCache*> Mapper::cache_for(std::shared_ptr<Store> store, const std::st
     *key = "private " + std::to_string(nameless_++);
   } else if (const auto found = runtime_.caches.find(*key); found != runtime_.caches.end()) {
     PageCache& cache = *found->second;
-    if (end_bytes > cache.page_count() * cache.page_bytes)
-      return refuse(EBUSY, uri,
-                    "it is mapped already, with less room to grow: unmap it first, or reserve more "
-                    "at the first map");
-    if (Status s = join(cache, store, o, page_bytes); !s) return s.error();
+    OC_CHECK(end_bytes <= cache.page_count() * cache.page_bytes);
+    if (Status s = join(cache, store, o); !s) return s.error();
     publish(cache);
     return &cache;
   }
@@ -269,17 +300,8 @@ Status Mapper::share_frames(PageCache& cache) const {
   return runtime_.engine->replace_frames(cache, std::move(frames).value());
 }
 
-// Adds another view of a cache: the same pages, the same frames.
-Status Mapper::join(PageCache& cache, const std::shared_ptr<Store>& store, const MapOptions& o,
-                    uint64_t page_bytes) {
-  if (Status s = Sharing::may_join(cache, *store, o); !s) return s;
-  if (o.page_bytes != 0 && page_bytes != cache.page_bytes)
-    return refuse(EBUSY, cache.uri,
-                  "it is mapped already, with pages of " + format_bytes(cache.page_bytes) +
-                      ": use the same, or unmap it first");
-  if (o.delivery.has_value() && *o.delivery != Delivery::kAuto && *o.delivery != cache.delivery)
-    return refuse(EBUSY, cache.uri,
-                  "it is mapped already, with another delivery: use the same, or unmap it first");
+// Adds another view of a cache: the same pages, the same frames. REQUIRES: may_map().
+Status Mapper::join(PageCache& cache, const std::shared_ptr<Store>& store, const MapOptions& o) {
   if (!cache.frames->can_share()) {
     if (!runtime_.kernel.has_write_tracking)
       return refuse(ENOTSUP, cache.uri,

@@ -43,10 +43,15 @@ class Mapper {
                                                         uint64_t end_bytes,
                                                         const Runtime::Impl::Lent* lent);
   Status join(paging::PageCache& cache, const std::shared_ptr<Store>& store,
-              const MapOptions& options, uint64_t page_bytes);
+              const MapOptions& options);
   Status share_frames(paging::PageCache& cache) const;
   Status make_frames(paging::PageCache& cache, const Mechanism& mechanism) const;
-  Result<std::byte*> place(const MapOptions& options, uint64_t reserve_bytes, uint64_t page_bytes);
+  // What speaks against the map, asked before anything is changed for it.
+  Status may_map(const Store& store, const std::string& uri, const MapOptions& options,
+                 uint64_t reserve_bytes, const Runtime::Impl::Lent* lent) const;
+  static Result<std::byte*> place(const MapOptions& options, uint64_t bytes, uint64_t page_bytes,
+                                  const Runtime::Impl::Lent* lent);
+  Status check_place(const MapOptions& options, uint64_t reserve_bytes) const;
   void release_place(const Region::Impl& region);
 
   Runtime::Impl& runtime_;

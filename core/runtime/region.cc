@@ -17,6 +17,7 @@
 #include "core/runtime/mapper.h"
 #include "core/runtime/region_call.h"
 #include "core/runtime/runtime_impl.h"
+#include "core/store/store_calls.h"
 
 namespace outcore {
 
@@ -249,8 +250,7 @@ Status Region::grow(uint64_t size_bytes) {
   region::View& view = *impl_->view;
   if (impl_->access != Access::kReadWrite)
     return Error{EACCES, "grow " + impl_->uri + ": the region is not read-write"};
-  if (size_bytes < view.size_bytes.load() ||
-      round_up(size_bytes, kSystemPage) > impl_->reserve_bytes)
+  if (size_bytes < view.size_bytes.load() || size_bytes > impl_->reserve_bytes)
     return Error{EINVAL, "grow " + impl_->uri + " to " + std::to_string(size_bytes) +
                              " bytes: from " + std::to_string(view.size_bytes.load()) + " to " +
                              std::to_string(impl_->reserve_bytes) +
@@ -262,7 +262,7 @@ Status Region::grow(uint64_t size_bytes) {
   Store& store = *cache.store.load();
   const uint64_t store_bytes = view.offset + size_bytes;
   if (store_bytes > store.size_bytes())
-    if (const int result = store.resize(store_bytes); result != 0)
+    if (const int result = store::resize(store, store_bytes); result != 0)
       return base::system_error(
           result, "grow " + impl_->uri + " to " + std::to_string(store_bytes) + " bytes");
   const os::SignalBlock block;

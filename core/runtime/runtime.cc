@@ -17,6 +17,7 @@
 #include "core/region/address_map.h"
 #include "core/runtime/exit_report.h"
 #include "core/runtime/learnt_starts.h"
+#include "core/runtime/map_checks.h"
 #include "core/runtime/mapper.h"
 #include "core/runtime/region_changes.h"
 #include "core/runtime/run_recording.h"
@@ -231,9 +232,15 @@ Runtime::~Runtime() {
 Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
   const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("map " + uri); !s) return s.error();
+  // Before a store is made for it.
+  if (Status s = runtime::check_size(uri, options); !s) return s.error();
+  if (options.may_create)
+    if (Status s = runtime::check_map(uri, options, options.offset + options.size_bytes, false); !s)
+      return s.error();
   OpenOptions open;
   open.is_writable = options.access == Access::kReadWrite;
   open.may_create = options.may_create;
+  open.keeps_size = true;
   open.size_bytes =
       options.may_create && options.size_bytes != 0 ? options.offset + options.size_bytes : 0;
   open.scratch_dir = impl_->options.scratch_dir;
@@ -241,7 +248,7 @@ Result<Region> Runtime::map(const std::string& uri, const MapOptions& options) {
     open.size_bytes = options.offset + options.size_bytes;  // it is always new
     open.is_writable = open.may_create = true;
   }
-  // Opening a store that may be created makes it as large as it is to be.
+  // Opening some stores that may be created makes them as large as they are to be.
   if (Status s = impl_->sharing->may_enlarge(uri, open.size_bytes); !s)
     return Error{s.code(), "map " + uri + ": " + s.message()};
   Result<std::shared_ptr<Store>> store = open_store(uri, open);
@@ -320,6 +327,10 @@ Result<Reservation> Runtime::reserve(uint64_t size_bytes, void* at) {
   const os::CancelBlock uncancelled;
   if (Status s = impl_->check_alive("reserve addresses"); !s) return s.error();
   if (size_bytes == 0) return Error{EINVAL, "reserve 0 bytes: ask for at least 4096"};
+  if (size_bytes > uint64_t{1} << 62)
+    return Error{EINVAL, "reserve " + std::to_string(size_bytes) + " bytes: there are fewer"};
+  if (reinterpret_cast<uintptr_t>(at) % kSystemPage != 0)
+    return Error{EINVAL, "reserve addresses: the address is not a multiple of 4096"};
   auto reservation = std::make_unique<Reservation::Impl>();
   size_bytes = base::round_up(size_bytes, kSystemPage);
   Result<std::byte*> address = at == nullptr

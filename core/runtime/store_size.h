@@ -14,6 +14,8 @@ class StoreSize {
  public:
   explicit StoreSize(Runtime::Impl& runtime) : runtime_(runtime) {}
 
+  // How long it will be with such a region.
+  static uint64_t after(const Store& store, const MapOptions& options);
   // As long as the region that is to be mapped, if that may be. REQUIRES: the mapping lock.
   Status enlarge(Store& store, const std::string& uri, const MapOptions& options) const;
   // See Runtime::shorten(). Takes the mapping lock.

@@ -73,6 +73,9 @@ Result<FileStore::Opened> FileStore::open_descriptor(const FileStoreOptions& opt
     opened.is_new = opened.fd >= 0;
     if (opened.is_new || (errno != EEXIST && errno != EINTR)) break;
   }
+  // A symbolic link to what is not there: O_EXCL does not follow it.
+  if (opened.fd < 0 && errno == EEXIST)
+    opened.fd = os::above_standard(::open(options.path.c_str(), flags | O_CREAT, 0666));
   if (opened.fd >= 0) return opened;
   const int error = errno;
   std::string remedy = remedy_for(error, options.open);
@@ -140,7 +143,7 @@ Status FileStore::fit_size(const FileStoreOptions& options) {
   if (options.open.is_writable && !is_block_device_ && size_bytes() > os::file_size_limit())
     return base::system_error(-EFBIG, "open " + path_ + " to write",
                               "it is larger than files may become: lift the limit (ulimit -f)");
-  if (wanted <= size_bytes()) return {};
+  if (wanted <= size_bytes() || (options.open.keeps_size && !is_name_unsynced_)) return {};
   const std::string attempted = "open " + path_ + ": it has " + std::to_string(size_bytes()) +
                                 " bytes, " + std::to_string(wanted) + " are asked for";
   if (is_block_device_)

@@ -58,8 +58,14 @@ int init_ring(io_uring* ring) {
 
 }  // namespace
 
+// The thread's ring is closed: what the program does after that (destructors of the thread's and of
+// the process's objects, functions of atexit) goes without one.
+thread_local constinit bool has_ended = false;
+
 struct RingOfThread {
   std::unique_ptr<IoRing> ring;
+
+  ~RingOfThread() { has_ended = true; }
 
   IoRing* get() {
     const auto process = static_cast<uint64_t>(::getpid());
@@ -75,6 +81,7 @@ struct RingOfThread {
 };
 
 IoRing* IoRing::of_this_thread() {
+  if (has_ended) return nullptr;
   thread_local RingOfThread holder;
   return holder.get();
 }

@@ -125,7 +125,7 @@ Status SparseStore::found(const SparseStoreOptions& options) {
 
 Status SparseStore::fit_size(const SparseStoreOptions& options) {
   const uint64_t wanted = options.open.size_bytes;
-  if (wanted <= size_bytes()) return {};
+  if (wanted <= size_bytes() || options.open.keeps_size) return {};
   const std::string attempted = "open " + uri_ + ": it has " + std::to_string(size_bytes()) +
                                 " bytes, " + std::to_string(wanted) + " are asked for";
   if (!options.open.may_create)

@@ -15,6 +15,9 @@
 
 namespace outcore::store {
 
+// No store is to answer with a number of bytes, as pread does.
+inline int checked(int result) { return result > 0 ? -EIO : result; }
+
 // The result of `call`, or that of an exception.
 template <typename Call>
 int answer_of(const Call& call) {
@@ -31,19 +34,23 @@ int answer_of(const Call& call) {
 
 // As the functions of Store.
 inline int read(Store& store, uint64_t offset, std::span<std::byte> into) {
-  return answer_of([&] { return store.read(offset, into); });
+  return checked(answer_of([&] { return store.read(offset, into); }));
 }
 
 inline int write(Store& store, uint64_t offset, std::span<const std::byte> from) {
-  return answer_of([&] { return store.write(offset, from); });
+  return checked(answer_of([&] { return store.write(offset, from); }));
 }
 
 inline int sync(Store& store) {
-  return answer_of([&] { return store.sync(); });
+  return checked(answer_of([&] { return store.sync(); }));
 }
 
 inline int discard(Store& store, uint64_t offset, uint64_t size_bytes) {
-  return answer_of([&] { return store.discard(offset, size_bytes); });
+  return checked(answer_of([&] { return store.discard(offset, size_bytes); }));
+}
+
+inline int resize(Store& store, uint64_t size_bytes) {
+  return checked(answer_of([&] { return store.resize(size_bytes); }));
 }
 
 inline bool is_hole(const Store& store, uint64_t offset, uint64_t size_bytes) {
@@ -56,8 +63,8 @@ inline void transfer(Store& store, std::span<StoreRequest> batch) {
     store.transfer(batch);
     return 0;
   });
-  if (result == 0) return;
-  for (StoreRequest& request : batch) request.result = result;
+  for (StoreRequest& request : batch)
+    request.result = result != 0 ? result : checked(request.result);
 }
 
 }  // namespace outcore::store

@@ -183,6 +183,9 @@ struct OpenOptions {
   // note_checksum() others are refused (EUCLEAN), also if the process ends before. Other kinds do
   // not look at this.
   bool is_rewritten = false;
+  // With may_create: a file or a sparse store that is there stays as long as it is, and whoever
+  // maps it makes it longer, once nothing speaks against the map. Other kinds do not look at this.
+  bool keeps_size = false;
 };
 
 // Opens the store that the URI names: PATH or file:PATH, sparse:DIR?segment=64M, scratch:[DIR],

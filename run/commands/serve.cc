@@ -104,7 +104,7 @@ void add_serve(CommandSyntax& outcore) {
           "It runs until it is told to end: outcore buffers end NAME, Ctrl-C, SIGTERM.\n"
           "Exit status: 0 it was told to end; 1 the buffer or a file cannot be held; 2 usage.\n"
           "Example:\n"
-          "  outcore serve samples --budget 32G standard/*.k2d &\n"
+          "  outcore serve samples --budget 8G standard/*.k2d &\n"
           "  outcore run --buffer samples -- kraken2 --memory-mapping --db standard a.fq\n"
           "  outcore buffers end samples")
       .runs([words] { return Served(*words).run(); });

@@ -82,6 +82,13 @@ void Listener::close_all_but(int a, int b) {
   real().close_range(high + 1, ~0u, 0);
 }
 
+// REQUIRES: there is room for it, so that this takes no memory.
+void Listener::add(Entry entry) {
+  OC_ASSERT(entries_.size() < entries_.capacity());
+  entry.number = ++entries_made_;
+  entries_.push_back(std::move(entry));
+}
+
 int Listener::lease(const Identity& identity, int fd) {
   OC_ASSERT(fd >= 0);
   entries_.reserve(entries_.size() + 1);
@@ -100,7 +107,7 @@ int Listener::lease(const Identity& identity, int fd) {
   Entry entry{identity};
   entry.fd = own;
   entry.is_lease = true;
-  entries_.push_back(entry);
+  add(std::move(entry));
   return 0;
 }
 
@@ -146,7 +153,7 @@ int Listener::mark_opens(const Identity& identity, int fd, const buffer::Board* 
     entry.fd = group_on(path.get(), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY | FAN_OPEN);
   if (!entry.has_permission) changes_.end(path.get());
   if (entry.fd < 0) return entry.fd;
-  entries_.push_back(entry);
+  add(std::move(entry));
   return entry.has_permission ? 0 : 1;
 }
 
@@ -156,7 +163,7 @@ int Listener::mark_changes(const Identity& identity, int fd) {
   Entry entry{identity};
   entry.fd = group_on(PathOf(fd).get(), FAN_CLASS_NOTIF | FAN_REPORT_FID, FAN_MODIFY);
   if (entry.fd < 0) return entry.fd;
-  entries_.push_back(entry);
+  add(std::move(entry));
   return 0;
 }
 
@@ -277,8 +284,8 @@ void Listener::read_changes() {
   if (is_any && !is_any_of_use) changes_.rest();
 }
 
-std::vector<Identity> Listener::drain_events() {
-  std::vector<Identity> heard;
+std::vector<Listener::Heard> Listener::drain_events() {
+  std::vector<Heard> heard;
   heard.reserve(entries_.size());  // so that nothing that is read is lost for lack of memory
   read_changes();
   for (Entry& e : entries_) {
@@ -287,16 +294,18 @@ std::vector<Identity> Listener::drain_events() {
         (e.is_lease ? real().fcntl(e.fd, F_GETLEASE) != F_RDLCK : read_events(e)) || is_changed;
     if (!is_changed || e.is_reported) continue;
     e.is_reported = true;
-    heard.push_back(e.identity);
+    heard.push_back({e.identity, e.number});
   }
   OC_ASSERT(heard.size() <= entries_.size());
   return heard;
 }
 
-// If the file was handed back, its entry has ended. If it could not be, openers wait no longer.
-void Listener::settle(const Identity& identity) {
+// If the file was handed back, its entry has ended: a later one of the same file knows nothing of
+// it. If it could not be, openers wait no longer.
+void Listener::settle(uint64_t number) {
   for (Entry& e : entries_) {
-    if (!(e.identity == identity)) continue;
+    if (e.number != number) continue;
+    OC_ASSERT(e.is_reported);
     for (const int fd : std::exchange(e.waiting, {})) allow(e, fd);
     e.is_reported = e.is_lease;
   }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "core/buffer/board.h"
@@ -42,16 +43,23 @@ class Listener {
 
   // Waits until there is something to report. True: the event was signalled.
   bool wait();
+  // A file that was heard of, and for which lease or mark: it may have another by the time it is
+  // handed back, of which nothing was heard.
+  struct Heard {
+    Identity identity;
+    uint64_t number = 0;
+  };
   // Returns files that others open or change, or whose lease is broken. Opens by this process
   // itself are answered at once; others who can be made to wait do so until settle() or end().
-  std::vector<Identity> drain_events();
+  std::vector<Heard> drain_events();
   size_t files_max() const { return entries_.size(); }  // how many drain_events() may return
-  void settle(const Identity& identity);
+  void settle(uint64_t number);
 
  private:
   struct Entry {
     Identity identity;
     int fd = -1;
+    uint64_t number = 0;  // of no other entry, ever
     bool is_lease = false;
     bool has_permission = false;             // openers wait for our answer
     const buffer::Board* members = nullptr;  // who may open and change it
@@ -61,6 +69,7 @@ class Listener {
     bool is_reported = false;  // it was reported, and is being handed back
     std::vector<int> waiting;  // events that must be answered
   };
+  void add(Entry entry);
   void allow(const Entry& entry, int fd);
   static bool may_open(const Entry& entry, int process);
   void let_wait(Entry& entry, int fd);
@@ -73,6 +82,7 @@ class Listener {
   const int event_;
   int told_of_breaks_ = 0;  // the number of that thread
   std::vector<Entry> entries_;
+  uint64_t entries_made_ = 0;
   ChangeGroup changes_;  // of files whose openers wait
 };
 

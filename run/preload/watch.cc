@@ -49,9 +49,9 @@ struct Watch::Impl {
   int requests = -1;
   int link = -1;  // by which descendants ask
   os::Lock lock;
-  Command* commands = nullptr;    // on the stacks of those who wait: asking needs no memory
-  std::vector<Identity> opened;   // by others; must be handed back
-  std::vector<Identity> settled;  // those handed back, or that could not be
+  Command* commands = nullptr;          // on the stacks of those who wait: asking needs no memory
+  std::vector<Listener::Heard> opened;  // by others; must be handed back
+  std::vector<uint64_t> settled;        // the numbers of those handed back, or that could not be
 
   void listen();
   void answer();
@@ -243,7 +243,7 @@ void Watch::Impl::listen() {
       command->is_done.store(1, std::memory_order_release);
       os::wake_all(&command->is_done);
     }
-    for (const Identity& identity : take_all(settled)) listener.settle(identity);
+    for (const uint64_t number : take_all(settled)) listener.settle(number);
     if (note_opened(listener)) ring(to_answerer);
   }
 }
@@ -255,7 +255,7 @@ bool Watch::Impl::note_opened(Listener& listener) {
       const os::Locked locked(lock);
       opened.reserve(opened.size() + listener.files_max());
     }
-    const std::vector<Identity> heard = listener.drain_events();
+    const std::vector<Listener::Heard> heard = listener.drain_events();
     OC_ASSERT(heard.size() <= listener.files_max());
     const os::Locked locked(lock);
     opened.insert(opened.end(), heard.begin(), heard.end());
@@ -268,18 +268,20 @@ bool Watch::Impl::note_opened(Listener& listener) {
 // If memory is short, the rest is tried again, because whoever opened the files waits for them.
 void Watch::Impl::hand_back_opened() {
   for (;;) {
-    Identity identity;
+    Listener::Heard heard;
     {
       const os::Locked locked(lock);
       if (opened.empty()) return;
-      identity = opened.back();
+      heard = opened.back();
     }
     try {
-      Door::instance().hand_back(identity, "another process opens it or writes to it");
+      Door::instance().hand_back(heard.identity, "another process opens it or writes to it");
       const os::Locked locked(lock);
-      settled.push_back(identity);
-      OC_CHECK(std::find(opened.begin(), opened.end(), identity) != opened.end());
-      opened.erase(std::find(opened.begin(), opened.end(), identity));
+      settled.push_back(heard.number);
+      const auto is_it = [&](const Listener::Heard& h) { return h.number == heard.number; };
+      const auto found = std::find_if(opened.begin(), opened.end(), is_it);
+      OC_CHECK(found != opened.end());
+      opened.erase(found);
     } catch (const std::bad_alloc&) {
       ::poll(nullptr, 0, 10);
     }

@@ -16,6 +16,11 @@ namespace {
 // The buffer of a thread, for a page and as much room behind it.
 class PageBuffer {
  public:
+  // Also for calls that come later, in other destructors: what they ask for stays.
+  ~PageBuffer() {
+    memory_.reset();
+    page_bytes_ = 0;
+  }
   // nullptr: no memory.
   char* of(uint64_t page_bytes) {
     if (page_bytes > page_bytes_) {

@@ -129,6 +129,16 @@ foreach(part own_threads cache_room)
   set_tests_properties(preload.${part} PROPERTIES TIMEOUT 60 LABELS "preload;nosan")
 endforeach()
 
+add_executable(preload_listener ${CMAKE_SOURCE_DIR}/run/tests/preload/parts/listener.cc)
+foreach(source listener change_group real)
+  target_sources(preload_listener PRIVATE ${CMAKE_SOURCE_DIR}/run/preload/${source}.cc)
+endforeach()
+target_include_directories(preload_listener PRIVATE include ${CMAKE_SOURCE_DIR})
+target_link_libraries(preload_listener PRIVATE outcore outcore_flags ${CMAKE_DL_LIBS})
+add_test(NAME preload.listener COMMAND preload_listener)
+set_tests_properties(preload.listener PROPERTIES TIMEOUT 60 SKIP_RETURN_CODE 77
+  LABELS "preload;nosan")
+
 add_test(NAME preload.explains_refusal
   COMMAND ${CMAKE_SOURCE_DIR}/run/tests/preload/explains_refusal.sh ${CMAKE_BINARY_DIR}/bin/outcore)
 set_tests_properties(preload.explains_refusal PROPERTIES TIMEOUT 120 LABELS "preload;nosan")
