@@ -17,7 +17,6 @@ inline constexpr uint64_t kMaking = 0, kKeeping = 1, kFiles = 2, kOpening = 3, k
 inline constexpr uint64_t kFramesBytes = uint64_t{1} << 60;
 inline constexpr uint64_t kMarksBytes = kFramesBytes / kPage * sizeof(uint64_t);
 inline constexpr uint64_t kLimitLeast = uint64_t{4} << 20;
-inline constexpr uint64_t kLimitEnd = uint64_t{16} << 40;  // as of any budget
 // How much of the limit all members may have for themselves: an eighth is left for pages.
 constexpr uint64_t most_beside(uint64_t limit_bytes) { return limit_bytes - limit_bytes / 8; }
 

@@ -123,8 +123,6 @@ Status resize_buffer(const std::string& name, uint64_t limit_bytes) {
   const std::string attempt = "resize the buffer " + name;
   if (limit_bytes < buffer::kLimitLeast)
     return Error{EINVAL, attempt + ": the least is " + base::format_bytes(buffer::kLimitLeast)};
-  if (limit_bytes >= buffer::kLimitEnd)
-    return Error{EINVAL, attempt + ": a limit is smaller than 16 TiB"};
   Result<std::string> folder = buffer::folder();
   if (!folder) return folder.error();
   const Glance glance(folder.value(), name);

@@ -24,8 +24,6 @@ namespace outcore::buffer {
 namespace {
 
 Status check_size(const std::string& name, uint64_t limit_bytes) {
-  if (limit_bytes >= kLimitEnd)
-    return Error{EINVAL, "make the buffer " + name + ": a budget is smaller than 16 TiB"};
   if (limit_bytes >= kLimitLeast) return {};
   return Error{EINVAL, "make the buffer " + name + ": a budget of " +
                            base::format_bytes(limit_bytes) + " is too small; the least is " +

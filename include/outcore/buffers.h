@@ -39,7 +39,7 @@ Result<std::vector<BufferFacts>> list_buffers();
 
 // Changes the limit. Pages above a smaller limit are evicted at once, except for pinned ones and
 // for memory that members have for themselves. Errors: ENOENT (no buffer of this name has members),
-// EINVAL (the name; less than 4 MiB, or 16 TiB and more).
+// EINVAL (the name; less than 4 MiB).
 Status resize_buffer(const std::string& name, uint64_t limit_bytes);
 
 namespace buffer {
@@ -68,8 +68,8 @@ class HeldFile {
 class HeldBuffer {
  public:
   // Joins the buffer of this name, or makes it with this limit if it has no member. Errors: EINVAL
-  // (the name; a limit below 4 MiB, or from 16 TiB on), those of the folder, EPROTO (another
-  // version has it), EACCES, EUSERS, ETIMEDOUT.
+  // (the name, a limit below 4 MiB), those of the folder, EPROTO (another version has it), EACCES,
+  // EUSERS, ETIMEDOUT.
   static Result<HeldBuffer> hold(const std::string& name, uint64_t limit_bytes);
 
   uint64_t limit_bytes() const;

@@ -191,12 +191,6 @@ TEST_F(BufferOf, ATooSmallLimitIsRefused) {
   EXPECT_EQ(resize_buffer("a/b", 1 << 30).code(), EINVAL);
 }
 
-TEST_F(BufferOf, ALimitThatNoMachineHasIsRefused) {
-  EXPECT_EQ(Buffer::join("b", uint64_t{100} << 40).code(), EINVAL);
-  EXPECT_EQ(resize_buffer("b", uint64_t{16} << 40).code(), EINVAL);
-  EXPECT_EQ(resize_buffer("b", (uint64_t{16} << 40) - 1).code(), ENOENT);
-}
-
 TEST_F(BufferOf, AMemberStaysOneWhateverElseOpensItsFile) {
   OUTCORE_NEEDS_THREADS_IN_CHILD();
   const auto here = join();
