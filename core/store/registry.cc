@@ -102,13 +102,6 @@ Status check_values(const Uri& uri, const StoreKind& kind) {
   return kind.check ? kind.check(uri) : Status();
 }
 
-// A password with a '?' goes on in the parameters.
-Error refuse_parameters(const Uri& uri, const Error& why) {
-  std::string all;
-  for (const auto& [key, value] : uri.parameters) all += key + value;
-  return refuse_unless_password(uri, all, why);
-}
-
 Error refuse_scheme(const Uri& uri) {
   std::vector<std::string_view> schemes;
   for (const StoreKind* kind : kinds().all()) schemes.push_back(kind->scheme);
@@ -187,10 +180,8 @@ Result<const StoreKind*> find_store_kind(const StoreUri& uri) {
   const StoreKind* const kind = store::kind_of(uri);
   if (kind == nullptr) return store::refuse_scheme(uri);
   if (Status s = store::check_authority(uri, *kind); !s) return s.error();
-  if (Status s = store::check_parameters(uri, *kind); !s)
-    return store::refuse_parameters(uri, s.error());
-  if (Status s = store::check_values(uri, *kind); !s)
-    return store::refuse_parameters(uri, s.error());
+  if (Status s = store::check_parameters(uri, *kind); !s) return s.error();
+  if (Status s = store::check_values(uri, *kind); !s) return s.error();
   return kind;
 }
 

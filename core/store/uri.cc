@@ -70,14 +70,6 @@ Result<bool> is_first(const Uri& uri, std::string_view key, bool otherwise, std:
 
 }  // namespace
 
-Error refuse_unless_password(const Uri& uri, std::string_view part, Error why) {
-  if (part.find('@') == std::string_view::npos || uri.text.find("***@") == std::string::npos)
-    return why;
-  return refuse(uri,
-                "where the password ends cannot be told: write / as %2F, ? as %3F and @ as %40 in "
-                "the password");
-}
-
 bool decode_percents(std::string_view text, std::string& into) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -195,8 +187,7 @@ Result<StoreUri> parse_store_uri(const std::string& text) {
   if (question != std::string::npos) {
     const std::string parameters = uri.path.substr(question + 1);
     uri.path.resize(question);
-    if (Status status = store::parse_parameters(parameters, uri); !status)
-      return store::refuse_unless_password(uri, parameters, status.error());
+    if (Status status = store::parse_parameters(parameters, uri); !status) return status.error();
   }
   if (uri.path.starts_with("//")) {
     uri.path.erase(0, 2);
@@ -211,18 +202,13 @@ std::string without_file_scheme(const std::string& uri) {
   return uri.starts_with(store::kFileScheme) && uri[length] == ':' ? uri.substr(length + 1) : uri;
 }
 
-// Where a '/', '?' or '@' stands in the password as it is, nothing tells where it ends. So all up
-// to the last '@' may be it, also what would be the name of a store.
 std::string without_password(const std::string& text) {
   const size_t length = store::scheme_length(text), begin = length + 3;
   if (length == 0 || text.compare(length, 3, "://") != 0) return text;
-  const size_t at = text.rfind('@');
-  if (at == std::string::npos || at < begin || text[begin] == '/') return text;
-  const size_t sign = text.find_first_of(":@/", begin);  // not npos: there is an '@'
-  // No login has neither, as in rbd://pool/image@snapshot.
-  if (text[sign] == '/' && text.find(':', sign) > at) return text;
-  const size_t shown = text[sign] == ':' ? sign + 1 : begin;  // the user
-  return text.substr(0, shown) + "***" + text.substr(at);
+  const size_t at = text.substr(0, text.find('/', begin)).rfind('@');
+  const size_t colon = text.find(':', begin);
+  if (at == std::string::npos || colon > at) return text;
+  return text.substr(0, colon + 1) + "***" + text.substr(at);
 }
 
 }  // namespace outcore

@@ -20,9 +20,6 @@ inline Error refuse(const std::string& text, const std::string& why, int code = 
 inline Error refuse(const Uri& uri, const std::string& why, int code = EINVAL) {
   return refuse(uri.text, why, code);
 }
-// `why`, unless an '@' in this part of the URI says that a '/', '?' or '@' may stand in its
-// password as it is: then `why` might show some of it, and what is said is how to write it.
-Error refuse_unless_password(const Uri& uri, std::string_view part, Error why);
 // The scheme of the text, in lower case; that of files if it has none.
 std::string scheme_of(const std::string& text);
 inline Result<Uri> parse_uri(const std::string& text) { return parse_store_uri(text); }

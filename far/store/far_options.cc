@@ -16,9 +16,8 @@ Result<FarOptions> read_far_options(const Uri& uri, HostNames names) {
   FarOptions options;
   options.uri = uri.text;
   if (!uri.path.empty() && uri.path != "/")
-    return refuse_unless_password(uri, uri.path,
-                                  refuse(uri, "this space has no name: leave out " + uri.path +
-                                                  ", or write redis:// for a store that stays"));
+    return refuse(uri, "this space has no name: leave out " + uri.path +
+                           ", or write redis:// for a store that stays");
   const auto is_reserved = is_yes(uri, "reserve", true);
   if (!is_reserved) return is_reserved.error();
   options.is_reserved = is_reserved.value();

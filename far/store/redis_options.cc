@@ -29,18 +29,13 @@ Status read_authority(const Uri& uri, HostNames names, RedisOptions* options) {
          !decode_percents(login.substr(colon + 1), options->password)))
       return refuse(uri, "bad escape in the user or password: write %25 for a percent sign");
     if (options->password.empty())
-      return refuse_unless_password(
-          uri, uri.path,
-          refuse(uri, "a user without a password: write user:password@, or :password@"));
+      return refuse(uri, "a user without a password: write user:password@, or :password@");
   } else if (const char* password = std::getenv("REDISCLI_AUTH"); password != nullptr) {
     options->password = password;
   }
   if (hosts.empty()) return refuse(uri, "no server: write redis://HOST:PORT/NAME");
   const auto refuse_hosts = [&](const Error& why) {
-    const bool has_login = hosts.size() != uri.authority.size();
-    // Of an unknown host before a name with an '@' nothing is shown but what is in the text.
-    return refuse_unless_password(uri, why.code == EINVAL || has_login ? uri.path : "",
-                                  {why.code, "store '" + uri.text + "': " + why.message});
+    return Error{why.code, "store '" + uri.text + "': " + why.message};
   };
   if (names == HostNames::kAsTheyAre) {
     const Status are_right = redis::check_hosts(hosts);
