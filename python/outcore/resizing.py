@@ -11,6 +11,9 @@ from .elements import Elements
 from .opening import Plan, check_size, normalize_shape
 
 
+_REGION_BYTES_MAX = 1 << 46  # as of any map
+
+
 def resize(elements: Elements, plan: Plan, shape: Any) -> None:
     """See Array.resize. ``plan`` is what the array was opened by."""
     shape = normalize_shape(shape)
@@ -29,6 +32,9 @@ def resize(elements: Elements, plan: Plan, shape: Any) -> None:
                              f"and {plan.layout.offset} are there: make a new file")
     size = elements.lead + math.prod(shape) * elements.dtype.itemsize
     check_size(shape, elements.dtype, size)
+    if size > _REGION_BYTES_MAX:
+        raise OSError(errno.EFBIG, "resize: more than 64 TiB of addresses: ask for less",
+                      registry.filename_of(region) or plan.location.url)
     if size > region.size_bytes:
         _grow(elements, plan, size)
     elif size < region.size_bytes:
