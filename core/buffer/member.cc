@@ -30,9 +30,10 @@ Status check_size(const std::string& name, uint64_t limit_bytes) {
                            base::format_bytes(kLimitLeast)};
 }
 
-// Tries for as long as a process that is running needs at most. 0, -ETIMEDOUT or -errno.
+// Tries until who has it must be stopped: as many as there may be hold it for some milliseconds
+// each, and on a busy machine they wait for a processor, too. 0, -ETIMEDOUT or -errno.
 int lock_soon(int fd, uint64_t byte) {
-  os::WaitLimit limit(1'000'000'000);
+  os::WaitLimit limit(10'000'000'000);
   for (;;) {
     const int result = os::lock_bytes(fd, F_WRLCK, byte, 1);
     if (result != -EAGAIN) return result;
@@ -363,12 +364,7 @@ bool Member::clear_dead() const {
 
 Member::OpeningLock::OpeningLock(Member& member) : member_(member) {
   member_.openings_.lock();
-  os::WaitLimit limit(5'000'000'000);
-  int result = -EBADF;
-  while (member_.has_file() && (result = lock_soon(member_.fd_, kOpening)) == -ETIMEDOUT &&
-         !limit.is_over()) {
-  }
-  is_held_ = result == 0;
+  is_held_ = member_.has_file() && lock_soon(member_.fd_, kOpening) == 0;
 }
 Member::OpeningLock::~OpeningLock() {
   if (is_held_) unlock(member_.fd_, kOpening);

@@ -83,7 +83,7 @@ class Member {
   };
 
   // One at a time among all processes: who opens a file that it will share with other programs
-  // under `outcore run`, or looks who has it open. Waits some seconds. Taken before any other lock.
+  // under `outcore run`, or looks who has it open. Waits ten seconds. Taken before any other lock.
   class OpeningLock {
    public:
     explicit OpeningLock(Member& member);

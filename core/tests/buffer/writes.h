@@ -1,8 +1,6 @@
 // Writes: a test with processes that write one file in a buffer, by each delivery.
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "core/os/kernel_features.h"
+#include "core/os/wait.h"
 #include "core/tests/buffer/job.h"
 #include "core/tests/conformance/scene.h"
 
@@ -64,8 +63,9 @@ class Writes : public testing::TestWithParam<Delivery> {
     std::fclose(file);
     return words;
   }
+  // Looks now and then: dozens that wait leave the processors to those they wait for.
   static void wait_for(const std::atomic<uint32_t>& word, uint32_t least) {
-    while (word.load() < least) ::sched_yield();
+    while (word.load() < least) os::pause(100'000);
   }
 };
 

@@ -61,10 +61,28 @@ TEST_F(Stat, LinesComeEachIntervalAsOftenAsAsked) {
     const std::vector<Json> lines = printed.lines();
     ASSERT_EQ(lines.size(), 2u) << printed.out;
     EXPECT_GT(lines[1].value("time", 0.0), lines[0].value("time", 0.0));
-    EXPECT_GT(lines[1]["interval"].value("filled_a_second", 0.0), 0) << printed.out;
-    EXPECT_GT(lines[1]["interval"].value("refault_share", 0.0), 0.5) << printed.out;
+    EXPECT_GT(lines[1]["interval"].value("seconds", 0.0), 0) << printed.out;
     EXPECT_GT(lines[1].value("amplification", 0.0), 1.0);
   }
+}
+
+// On a busy machine there may be some in which the program does nothing.
+TEST_F(Stat, AnIntervalHasWhatIsBroughtInAgainAndAgain) {
+  const Outcome outcome = beside(
+      ": > j; $O stat $P 50ms --json > j & S=$!\n"
+      "until grep -q '\"filled_a_second\":[1-9].*\"refault_share\":[01]' j; do :; done\n"
+      "kill -INT $S; wait $S",
+      "4M", "data.bin again");
+  EXPECT_EQ(outcome.err, "");
+  Outcome printed;
+  printed.out = text_of("j");
+  const std::vector<Json> lines = printed.lines();
+  const auto is_busy = [](const Json& line) {
+    return line["interval"].value("filled_a_second", 0.0) >= 1;
+  };
+  const auto busy = std::find_if(lines.begin(), lines.end(), is_busy);
+  ASSERT_NE(busy, lines.end()) << printed.out;
+  EXPECT_GT((*busy)["interval"].value("refault_share", 0.0), 0.5) << printed.out;
 }
 
 TEST_F(Stat, AProcessThatEndsIsToldAndNoFailure) {
@@ -99,7 +117,8 @@ TEST_F(Stat, TopOnceIsATableAndJsonAnObject) {
   const Outcome outcome = beside(
       "export LC_ALL=C; $O top --once --interval 50ms --pid $P; echo; "
       "$O top --once --interval 50ms --sort pid | grep -w $P; "
-      "$O top --json --interval 50ms --pid $P > j",
+      "until $O top --json --interval 50ms --pid $P > j && grep -q '\"stalled\":[.0]*[1-9]' j; "
+      "do :; done",  // on a busy machine there may be intervals in which the program does nothing
       "4M", "data.bin again");
   EXPECT_EQ(outcome.err, "");
   EXPECT_TRUE(has(outcome.out, "FILE ")) << outcome.out;
