@@ -172,6 +172,32 @@ TEST_F(StoreCommand, RefusesWhatWasPutInPartOnly) {
   EXPECT_EQ(store("rm " + uri("whole")).status, 0);
 }
 
+// Its maker has failed after it had the name, and before all was there: as if nobody had made it.
+TEST_F(StoreCommand, PutsAgainWhatWasNotMadeToTheEnd) {
+  const std::string record = "oc:{catalog}:a";
+  for (const std::string lease : {"0", "1"}) {  // given back; its time is over
+    ASSERT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);
+    const std::string owner = lease == "0" ? "" : "process 1 on some host";
+    servers_->ask(0, {"HSET", record, "state", "new", "lease", "9999999999999", "owner", "me"});
+    EXPECT_NE(store("verify " + uri("a")).err.find("just being made by me"), std::string::npos);
+    servers_->ask(0, {"HSET", record, "lease", lease, "owner", owner, "owner_id", owner});
+    for (const std::string& words : {"get " + uri("a") + " " + path("out"), "verify " + uri("a")}) {
+      const Outcome refused = store(words);
+      EXPECT_EQ(refused.status, 1) << words;
+      EXPECT_NE(refused.err.find("its making did not end: put it again, or remove it (`outcore "
+                                 "store rm`)"),
+                std::string::npos)
+          << refused.err;
+    }
+    EXPECT_NE(store("ls " + uri("")).out.find("a  incomplete"), std::string::npos);
+    const Outcome put = store("put " + path("file") + " " + uri("a"));
+    EXPECT_EQ(put.status, 0) << put.err;
+    EXPECT_EQ(store("verify " + uri("a") + " " + path("file")).status, 0);
+    servers_->ask(0, {"HSET", record, "state", "new"});
+    EXPECT_EQ(store("rm " + uri("a")).status, 0);
+  }
+}
+
 // What an Outcore that knows nothing of this has opened for writing since is as it was before.
 TEST_F(StoreCommand, TakesWhatAnotherWriterHasHadSinceAsItIs) {
   ASSERT_EQ(store("put " + path("file") + " " + uri("a")).status, 0);

@@ -27,6 +27,8 @@ struct Record {
   std::string checksum;        // from note_checksum(); empty: a writer has opened it since
   bool is_incomplete = false;  // a copy into it is under way, or did not end
   std::string damage;          // why it cannot be used; then only the name is valid
+  // Whoever made it did not end that, and does it no more. Nothing was stored in it.
+  bool is_abandoned() const { return damage.empty() && is_new && (owner.empty() || lease_ms <= 0); }
   bool is_expired() const {
     return damage.empty() && lifetime_ms != 0 && left_ms <= 0 && lease_ms <= 0;
   }

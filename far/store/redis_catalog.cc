@@ -41,7 +41,7 @@ Result<std::vector<StoreInfo>> list_redis(const Uri& uri) {
     const std::string owner = record.lease_ms > 0 ? record.owner : "";
     stores.push_back({record.name, record.size_bytes, record.booked_bytes, owner,
                       record.lifetime_ms, record.is_expired(), record.checksum, record.damage,
-                      record.is_incomplete});
+                      record.is_incomplete || record.is_abandoned()});
   }
   return stores;
 }

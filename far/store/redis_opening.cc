@@ -126,6 +126,10 @@ Status RedisOpening::take_over(bool is_rewritten) {
             std::max(kHolesKnownMax, opened_.record.size_bytes), opened_.record.chunk_bytes));
     }
   } else {
+    if (opened_.record.is_abandoned())
+      return refuse_redis(
+          options, EUCLEAN,
+          "its making did not end: put it again, or remove it (`outcore store rm`)");
     if (opened_.record.is_new)
       return refuse_redis(options, EAGAIN,
                           "it is just being made by " + opened_.record.owner + ": try again");

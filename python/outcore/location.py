@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from dataclasses import dataclass
@@ -50,6 +51,10 @@ class Location:
             self.size_bytes()
         except (FileNotFoundError, ValueError):  # an empty folder; what cannot be says the map
             return False
+        except OSError as error:
+            if error.errno != errno.EUCLEAN:
+                raise
+            return False  # its making, or a copy into it, did not end: it is nobody's
         return True
 
     def size_bytes(self) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import outcore
+from outcore import location
 
 
 def test_reading_never_creates(path):
@@ -283,3 +284,15 @@ def test_scratch_arrays_take_numpys_arguments():
     a = outcore.like(np.ones((2, 3), "i2", "F"))
     assert (a.shape, a.dtype, a.order) == ((2, 3), np.int16, "F")
     assert outcore.like(a, dtype="f8", shape=5).shape == (5,)
+
+
+def test_a_store_whose_making_did_not_end_is_not_there(monkeypatch):
+    def store_size(_):
+        raise OSError(errno.EUCLEAN, "its making did not end")
+
+    monkeypatch.setattr(location._core, "store_size", store_size)
+    place = location.locate("redis://127.0.0.1:1/a")
+    assert not place.exists()
+    with pytest.raises(OSError) as caught:
+        place.size_bytes()
+    assert caught.value.errno == errno.EUCLEAN
