@@ -95,6 +95,8 @@ Result<Value> call_server(Servers& servers, uint32_t server, const Command& comm
     return Error{EACCES, attempted +
                              ": it refuses the user or password: write redis://user:"
                              "password@host:port/name"};
+  if (Connection::is_refusal(error))
+    return Error{-error, attempted + ": it refuses: " + servers.refusal(server).text()};
   return base::system_error(error, attempted);
 }
 

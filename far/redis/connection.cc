@@ -20,6 +20,7 @@ namespace outcore::redis {
 
 int Connection::open(const Address& address, const Access& access, uint64_t deadline_ns) {
   close();
+  refusal_[0] = 0;
   deadline_ns_ = deadline_ns;
   if (const int result = connect_to(address); result != 0) return fail(result);
   if (access.tls != nullptr) {
@@ -64,7 +65,23 @@ int Connection::log_in(const Access& access) {
   flush();
   Reply reply;
   if (const int result = read(&reply); result != 0) return result;
-  return reply.type == '-' ? -EACCES : 0;
+  return reply.type == '-' ? refuse(reply) : 0;
+}
+
+int Connection::refuse(const Reply& reply) {
+  if (reply.type != '-') return -EPROTO;
+  const bool is_full = reply.text.find("max number of clients") != std::string_view::npos;
+  const std::string_view said =
+      is_full ? "ERR max number of clients reached: raise its maxclients, or end other clients"
+              : reply.text.substr(0, reply.text.find(", with args"));  // perhaps the password
+  const size_t bytes = std::min(said.size(), sizeof refusal_ - 1);
+  for (size_t i = 0; i < bytes; ++i)  // one line of a message
+    refusal_[i] = said[i] < ' ' || said[i] > '~' ? '?' : said[i];
+  refusal_[bytes] = 0;
+  for (const char* const name : {"WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH",
+                                 "ERR invalid password", "ERR Client sent AUTH"})
+    if (reply.text.starts_with(name)) return -EACCES;
+  return is_full ? -EUSERS : -EREMOTEIO;
 }
 
 void Connection::close() {

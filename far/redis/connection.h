@@ -7,6 +7,7 @@
 
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -46,11 +47,19 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Connects and logs in. 0 or -errno. -EACCES: the server refuses the password, or wants one.
+  // Connects and logs in. 0 or -errno; what the server refuses: as refuse().
   int open(const Address& address, const Access& access, uint64_t deadline_ns);
   void close();
   // Closes it, too, when replies are missing.
   void abandon();
+  // What a reply that is not the expected one means. -EACCES: the server refuses the user or the
+  // password, or wants one; -EUSERS: it takes no more clients; -EREMOTEIO: any other error reply;
+  // -EPROTO: no server of this kind says that.
+  int refuse(const Reply& reply);
+  static bool is_refusal(int error) { return error == -EUSERS || error == -EREMOTEIO; }
+  // The last error reply of which refuse() was asked since open(), and what helps.
+  static constexpr size_t kRefusalBytes = 100;
+  const char* refusal() const { return refusal_; }
   bool is_open() const { return fd_ >= 0 && error_ == 0; }
   int error() const { return error_; }
 
@@ -112,6 +121,7 @@ class Connection {
   char in_[16384];
   size_t in_begin_ = 0, in_end_ = 0;
   uint64_t bytes_left_ = 0;  // of the '$' reply that is being read
+  char refusal_[kRefusalBytes] = {};
 };
 
 }  // namespace outcore::redis

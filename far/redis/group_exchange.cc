@@ -42,12 +42,15 @@ int GroupExchange::open(Group& group, uint64_t deadline_ns) {
       group.line->epoch = epoch;
       return 0;
     }
+    state_.servers.note_refusal(*group.line, error);
     group.line->connection.close();
     state_.servers.release(group.line);
     group.line = nullptr;
   }
   if (error != -EBUSY) state_.servers.note_answer(group.server, use, false);
-  state_.failure.note(group.server, error);
+  RefusalText::Line said = "";
+  if (Connection::is_refusal(error)) state_.servers.refusal(group.server).copy_to(said);
+  state_.failure.note(group.server, said[0] == 0 ? error : 0, said);
   return error;
 }
 

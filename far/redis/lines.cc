@@ -15,7 +15,7 @@ namespace {
 int ask_id(Connection& stream, uint64_t* id) {
   Reply reply;
   if (const int result = stream.ask({"CLIENT", "ID"}, &reply); result != 0) return result;
-  if (reply.type != ':') return -EACCES;
+  if (reply.type != ':') return stream.refuse(reply);
   *id = static_cast<uint64_t>(reply.number);
   return 0;
 }
@@ -32,8 +32,15 @@ int Lines::open(Line& line, uint32_t server, Use use, uint64_t deadline_ns) {
   int result =
       line.connection.open(table_.at(server).address, table_.options().access, deadline_ns);
   if (result == 0 && use == Use::kWrite) result = ask_id(line.connection, &line.client_id);
-  if (result != 0) line.connection.close();
+  if (result != 0) {
+    note_refusal(line, result);
+    line.connection.close();
+  }
   return result;
+}
+
+void Lines::note_refusal(const Line& line, int error) {
+  if (Connection::is_refusal(error)) table_.at(line.server).refusal.note(line.connection.refusal());
 }
 
 std::span<Line> Lines::lines_of(uint32_t server, Use use) const {
@@ -106,7 +113,7 @@ int Lines::end_abandoned(Line& line) {
     if (const int result = line.connection.ask({"CLIENT", "KILL", "ID", digits}, &reply);
         result != 0)
       return result;
-    if (reply.type != ':') return -EACCES;
+    if (reply.type != ':') return line.connection.refuse(reply);
     other.abandoned_id.compare_exchange_strong(id, 0);
   }
   return 0;

@@ -23,6 +23,8 @@ class Lines {
     return !line.is_fresh && line.epoch != 0 && line.epoch == table_.epoch(server);
   }
   int end_abandoned(Line& line);
+  // Keeps what the line's server said, for messages, if the error is that it refuses.
+  void note_refusal(const Line& line, int error);
 
  private:
   int open(Line& line, uint32_t server, Use use, uint64_t deadline_ns);

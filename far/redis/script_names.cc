@@ -19,7 +19,7 @@ int ScriptNames::load(Connection& stream) {
   for (auto& name : names_) {
     Reply reply;
     if (const int result = stream.read(&reply); result != 0) return result;
-    if (reply.type != '$' || reply.number != 40) return -EACCES;
+    if (reply.type != '$' || reply.number != 40) return stream.refuse(reply);
     char heard[41] = {};
     if (stream.read_bytes(std::as_writable_bytes(std::span(heard, 40))) != 0 ||
         stream.end_bytes() != 0)
@@ -37,9 +37,10 @@ int ScriptNames::learn(Servers& servers, uint64_t timeout_ns) {
       Line* const line = servers.acquire(server, Use::kControl, deadline_ns, &error);
       if (line == nullptr) continue;
       error = load(line->connection);
+      servers.note_refusal(*line, error);
       if (error != 0) line->connection.close();
       servers.release(line);
-      if (error == 0 || error == -EACCES) return error;
+      if (error == 0 || error == -EACCES || error == -EREMOTEIO) return error;
     }
     servers.refresh(deadline_ns);
   }

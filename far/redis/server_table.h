@@ -13,6 +13,7 @@
 #include "far/redis/generation.h"
 #include "far/redis/key_slot.h"
 #include "far/redis/line.h"
+#include "far/redis/refusal_text.h"
 
 namespace outcore::redis {
 
@@ -37,6 +38,7 @@ struct Server {
   static constexpr uint32_t kLinesMax = 16;
 
   Address address;
+  RefusalText refusal;
   std::atomic<uint32_t> replicas{0};
   std::atomic<Copies> copies{Copies::kThere};
   std::atomic<uint32_t> left{0}, acknowledged{0};  // replicas: if kGone; at the last shortage

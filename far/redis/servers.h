@@ -34,6 +34,7 @@ class Servers {
   bool is_cluster() const { return table_.is_cluster(); }
   uint32_t count() const { return table_.count(); }
   const Address& address(uint32_t server) const { return table_.at(server).address; }
+  const RefusalText& refusal(uint32_t server) const { return table_.at(server).refusal; }
   // kNobody: no server has the slot now.
   uint32_t server_of(uint32_t slot) const { return table_.server_of(slot); }
   // A server said that the slot has moved to `server`.
@@ -110,6 +111,7 @@ class Servers {
   // Call before a write is sent: makes the server close our abandoned connections, with a command
   // on this line. 0 or -errno of the connection.
   int end_abandoned(Line& line) { return lines_.end_abandoned(line); }
+  void note_refusal(const Line& line, int error) { lines_.note_refusal(line, error); }
 
  private:
   int ask_any(uint64_t deadline_ns);

@@ -20,6 +20,7 @@ int SlotReader::ask(uint32_t server, uint64_t deadline_ns) {
   line->connection.flush();
   std::fill(std::begin(heard_), std::end(heard_), static_cast<uint16_t>(ServerTable::kNobody));
   error = read_slots(line->connection, server);
+  lines_.note_refusal(*line, error);
   if (error != 0) line->connection.close();  // more of the reply may follow
   lines_.release(line);
   if (error != 0) return error;
@@ -37,7 +38,8 @@ int SlotReader::read_slots(Connection& stream, uint32_t asked) {
   Reply reply;
   if (const int result = stream.read(&reply); result != 0) return result;
   if (reply.type == '-') {
-    if (reply.text.find("cluster support disabled") == std::string_view::npos) return -EACCES;
+    if (reply.text.find("cluster support disabled") == std::string_view::npos)
+      return stream.refuse(reply);
     table_.set_cluster(false);
     std::fill(std::begin(heard_), std::end(heard_), static_cast<uint16_t>(asked));
     return 0;

@@ -25,7 +25,7 @@ struct Role {
 int read_role(Connection& stream, Role* role) {
   Reply reply;
   if (const int result = stream.ask({"ROLE"}, &reply); result != 0) return result;
-  if (reply.type != '*') return -EACCES;
+  if (reply.type != '*') return stream.refuse(reply);
   int64_t left = reply.number;
   for (int64_t word = 0; left > 0; --left, ++word) {
     if (const int result = stream.read(&reply); result != 0) return result;
@@ -45,7 +45,7 @@ int read_role(Connection& stream, Role* role) {
 int make_master(Connection& stream) {
   Reply reply;
   if (const int result = stream.ask({"REPLICAOF", "NO", "ONE"}, &reply); result != 0) return result;
-  return reply.type == '+' ? 0 : -EACCES;
+  return reply.type == '+' ? 0 : stream.refuse(reply);
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ int Standby::ask(uint64_t deadline_ns) {
   const auto soon = [&] { return std::min(deadline_ns, base::now_ns() + SlotReader::kAskNs); };
   if (turn_.load() < Turn::kChanges) {
     const int result = slot_reader_.ask(0, soon());
-    const bool is_gone = result != 0 && result != -EACCES && result != -EBUSY;
+    const bool is_gone =
+        result != 0 && result != -EACCES && result != -EBUSY && !Connection::is_refusal(result);
     if (!is_gone) first_silence_.end();
     if (is_gone && first_silence_.extend(base::now_ns()) < kGoneNs) return result;
     // A standby that was given up lacks what was written since.

@@ -24,6 +24,19 @@ Error refuse_redis(const RedisOptions& options, int code, const std::string& why
   return {code, "store '" + options.uri + "': " + why};
 }
 
+namespace {
+
+Error explain_refused(const redis::Servers& servers, const RedisOptions& options, int error) {
+  for (uint32_t server = 0; server < servers.count(); ++server)
+    if (const std::string said = servers.refusal(server).text(); !said.empty())
+      return refuse_redis(
+          options, -error,
+          std::string("server ") + servers.address(server).text + " refuses: " + said);
+  return refuse_redis(options, -error, "its server refuses to serve");
+}
+
+}  // namespace
+
 Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& options) {
   std::unique_ptr<RedisServers> made(new RedisServers);
   redis::Servers::Options servers;
@@ -51,6 +64,8 @@ Result<std::unique_ptr<RedisServers>> RedisServers::connect(const RedisOptions& 
         options, EACCES,
         "the server refuses the user or password: write redis://user:password@host, or "
         "set REDISCLI_AUTH");
+  if (redis::Connection::is_refusal(result))
+    return explain_refused(*made->servers, options, result);
   if (result == -EPROTO && options.is_tls)
     return refuse_redis(options, EPROTO,
                         "no TLS with the server: check its certificate against tls_ca, and that it "

@@ -14,8 +14,9 @@ struct RedisServers {
   // How long a store is kept that its process, which ends, has given back.
   static constexpr uint64_t kRetiredMs = 1000;
 
-  // Errors: EACCES (the password), EPROTO (TLS), EINVAL (several servers that are not a cluster),
-  // and those of the system.
+  // Errors: EACCES (the password), EUSERS (a server takes no more clients), EREMOTEIO (it answers
+  // with another error, which the message has), EPROTO (TLS), EINVAL (several servers that are not
+  // a cluster), and those of the system.
   static Result<std::unique_ptr<RedisServers>> connect(const RedisOptions& options);
 
   // Checks that every master has as many replicas as must acknowledge a write. EINVAL names one
