@@ -43,6 +43,22 @@ int discard_stored(PageCache& cache, uint64_t first, uint64_t end) {
   return result;
 }
 
+// From `first` on, absent pages that a shard has side by side, which are ours then (Filling): a call
+// of the store for each would be slow. 0: the first one is not absent. REQUIRES: the turn of the first page's shard.
+uint64_t claim_absent(Pager& pager, PageCache& cache, uint64_t first, uint64_t end) {
+  constexpr uint64_t kPagesMax = 512;
+  const Shard& shard = pager.shard_of(cache, first);
+  end = std::min(end, first + kPagesMax);
+  uint64_t page = first;
+  for (; page < end && &pager.shard_of(cache, page) == &shard; ++page) {
+    PageValue seen = cache.words[page].load();
+    if (seen.state() != PageState::kAbsent) break;
+    cache.touched.add(page);
+    if (!cache.words[page].change(seen, seen.with(PageState::kFilling))) break;
+  }
+  return page - first;
+}
+
 Error cannot_discard(const PageCache& cache, uint64_t page, int code, const char* why) {
   return {code, "discard page " + std::to_string(page) + " of " + cache.uri + ": " + why};
 }
@@ -118,32 +134,31 @@ Status Discarder::discard(PageCache& cache, uint64_t offset, uint64_t size_bytes
     if (cache.epoch.is_closed()) continue;  // a cut is as it was at its moment
     Eviction eviction(pager_, shard, Caller::kThread);
     eviction.drain_inbox();
-    bool is_absent = false;
     uint64_t busy = 0;
-    seen = word.load();
-    if (seen.state() == PageState::kAbsent) {
-      is_absent = word.change(seen, seen.with(PageState::kFilling));
-    } else {
+    const uint64_t absent = claim_absent(pager_, cache, page, end);
+    if (absent == 0) {
       eviction.add_range(cache, page, page + 1, &busy);
       eviction.clean(Bytes::kBlock);
+      if (eviction.blocked_count() == 0) continue;  // it changed hands: look again
     }
-    if (!is_absent && eviction.blocked_count() == 0) continue;  // it changed hands: look again
-    const int result = discard_stored(cache, page, page + 1);
-    if (is_absent) word.update([](PageValue v) { return v.with(PageState::kAbsent); });
+    const uint64_t next = page + std::max<uint64_t>(absent, 1);
+    const int result = discard_stored(cache, page, next);
+    for (uint64_t i = 0; i < absent; ++i) cache.abandon(page + i);
     if (result != 0) {
       eviction.put_back_all(false);
       return base::system_error(result,
-                                "discard " + std::to_string(cache.page_bytes) + " bytes at " +
-                                    std::to_string(page * cache.page_bytes) + " of " + cache.uri,
-                                is_absent ? "they may be zeros now" : "the bytes are kept");
+                                "discard " + std::to_string((next - page) * cache.page_bytes) +
+                                    " bytes at " + std::to_string(page * cache.page_bytes) +
+                                    " of " + cache.uri,
+                                absent != 0 ? "they may be zeros now" : "the bytes are kept");
     }
-    if (!is_absent && eviction.free() == 0)
+    if (absent == 0 && eviction.free() == 0)
       return cannot_discard(cache, page, EBUSY,
                             "its memory cannot be freed; is it locked (mlock)?");
     pinned_ns = 0;
-    cache.note_discard(page, page + 1);
-    cache.counters.add(Counter::discarded, 1);
-    ++page;
+    cache.note_discard(page, next);
+    cache.counters.add(Counter::discarded, next - page);
+    page = next;
   }
   return {};
 }

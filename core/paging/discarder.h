@@ -16,7 +16,8 @@ class Discarder {
 
   // Whole pages. While a page is ours (Filling or Dropping) nobody fills, rescues or writes it
   // back, so the store's bytes can change under it, and threads that touch it all the time cannot
-  // keep it. Pages that are in memory go in batches; where another thread interferes, page by page.
+  // keep it. They go in batches, those that are in memory and those that are not; where another
+  // thread interferes, page by page.
   // Errors: EBUSY (one is pinned, or locked in memory), ENOMEM (no mapping is left), those of the
   // store.
   Status discard(PageCache& cache, uint64_t offset, uint64_t size_bytes);

@@ -133,8 +133,9 @@ void Eviction::probe(uint32_t frame) {
 }
 
 uint64_t Eviction::add_range(PageCache& cache, uint64_t first, uint64_t end, uint64_t* busy) {
-  uint64_t page = first;
-  for (; page < end && !is_full(); ++page) add_page(cache, page, busy);
+  uint64_t page = cache.touched.next(first, end);
+  for (; page < end && !is_full(); page = cache.touched.next(page + 1, end))
+    add_page(cache, page, busy);
   return page;
 }
 

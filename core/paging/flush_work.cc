@@ -132,10 +132,13 @@ void FlushWork::work(bool is_first) {
 }
 
 // Of [at, end) the first pages that are in the store only: nearly all of a large region that is
-// hardly used, so that they get one look each and no more.
+// hardly used, so that they get one look each and no more, and most of them none.
 uint64_t FlushWork::count_absent(uint64_t at, uint64_t end) const {
   const uint64_t first = at;
-  while (at < end && cache_.words[page_at(at)].load().state() == PageState::kAbsent) ++at;
+  for (; at < end; ++at) {
+    if (listed_ == nullptr && (at = cache_.touched.next(at, end)) == end) break;
+    if (cache_.words[page_at(at)].load().state() != PageState::kAbsent) break;
+  }
   return at - first;
 }
 

@@ -46,12 +46,13 @@ Status Freezer::empty(PageCache& cache, uint64_t first, uint64_t last_end, const
   }
   os::WaitLimit limit(kNsMax);
   uint64_t end = std::min(mapped_end(cache), last_end);
-  for (uint64_t page = first; page < end; ++page)
+  const region::TouchedGroups& touched = cache.touched;
+  for (uint64_t page = first; (page = touched.next(page, end)) < end; ++page)
     while (cache.words[page].load().state() == PageState::kFilling) os::yield();
   for (;;) {
     if (Status s = ranges_.evict(cache, first, end); !s) return s;
     bool is_empty = true;
-    for (uint64_t page = first; page < end; ++page) {
+    for (uint64_t page = first; (page = touched.next(page, end)) < end; ++page) {
       const PageValue seen = cache.words[page].load();
       if (seen.pins() != 0)
         return Error{EBUSY, what + cache.uri + ": page " + std::to_string(page) +

@@ -26,6 +26,7 @@
 #include "core/prefetch/touch_log.h"
 #include "core/published/sheet.h"
 #include "core/region/page_word.h"
+#include "core/region/touched_groups.h"
 #include "core/region/view.h"
 #include "core/store/store_calls.h"
 #include "outcore/options.h"
@@ -77,6 +78,7 @@ struct PageCache {
   std::atomic<bool> is_handed_to_kernel{false};
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
+  region::TouchedGroups touched;  // which of them claim() changed
   // A bit a page: it was evicted; in a buffer: this process brought it in. Empty: not recorded.
   os::Table<std::atomic<uint64_t>> was_here;
   CurrentFrames frames;
@@ -114,6 +116,11 @@ struct PageCache {
   PageCache(const PageCache&) = delete;
   PageCache& operator=(const PageCache&) = delete;
 
+  // Of as many pages. REQUIRES: called once, before use.
+  Status allocate_words(uint64_t pages) {
+    if (Status s = words.allocate(pages); !s) return s;
+    return touched.allocate(pages);
+  }
   uint64_t page_count() const { return words.count(); }  // may be more than the store has now
   // How many pages the store has now.
   uint64_t stored_pages() const {
@@ -149,9 +156,10 @@ struct PageCache {
   bool claim(uint64_t page) {
     using region::PageState;
     region::PageValue seen = words[page].load();
-    if (seen.state() != PageState::kAbsent || is_frozen.load(std::memory_order_acquire) ||
-        !words[page].change(seen, seen.with(PageState::kFilling)))
+    if (seen.state() != PageState::kAbsent || is_frozen.load(std::memory_order_acquire))
       return false;
+    touched.add(page);
+    if (!words[page].change(seen, seen.with(PageState::kFilling))) return false;
     // Asked again now that the page is ours: whoever froze the cache waits for it.
     if (!is_frozen.load(std::memory_order_seq_cst)) return true;
     abandon(page);

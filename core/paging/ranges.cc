@@ -37,7 +37,7 @@ Status Ranges::evict(PageCache& cache, uint64_t first, uint64_t end) {
   int error = 0;
   for (const auto& shard : pager_.shards) {
     int tries = 0;
-    for (uint64_t page = first; page < end;) {
+    for (uint64_t page = cache.touched.next(first, end); page < end;) {
       uint64_t busy = 0, next = page;
       cache.epoch.wait_until_open();
       {
@@ -80,7 +80,7 @@ Status Ranges::evict(PageCache& cache, uint64_t first, uint64_t end) {
 
 void Ranges::make_cold(PageCache& cache, uint64_t first, uint64_t end) {
   OC_ASSERT(end <= cache.page_count());
-  for (uint64_t page = first; page < end; ++page) {
+  for (uint64_t page = first; (page = cache.touched.next(page, end)) < end; ++page) {
     const PageValue seen = cache.words[page].load();
     if (seen.state() != PageState::kResident || seen.pins() != 0) continue;
     Shard& shard = pager_.shard_of(cache, page);

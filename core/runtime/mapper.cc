@@ -231,7 +231,7 @@ Result<std::unique_ptr<PageCache>> Mapper::make_cache(std::shared_ptr<Store> sto
   const uint64_t room_bytes = lent != nullptr ? lent->room_bytes : 0;
   const uint64_t span_bytes =
       std::max({end_bytes, room_bytes, round_up(cache->store_bytes, kSystemPage)});
-  if (Status s = cache->words.allocate(round_up(span_bytes, page_bytes) / page_bytes); !s)
+  if (Status s = cache->allocate_words(round_up(span_bytes, page_bytes) / page_bytes); !s)
     return s.error();
   if (Status s = cache->was_here.allocate(cache->page_count() / 64 + 1); !s) return s.error();
   const Result<bool> is_shared = runtime_.sharing->try_to_share(*cache, o, lent, mechanism.value());

@@ -1,4 +1,6 @@
 // Discard: pages in memory are discarded in batches, or one by one if a batch is not possible.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -88,6 +90,29 @@ TEST_P(DiscardOf, WhatIsBeforeAPageThatTheStoreRefusesIsGoneAndTheRestStays) {
   // them.
   evict_all(region_);
   expect_kept(4, 8);
+}
+
+// As nobody else touches them they are one call of the store for each stretch of 512 pages.
+TEST_P(DiscardOf, PagesThatAreInTheStoreOnlyGoManyAtATime) {
+  const uint64_t pages = data_bytes() / page_bytes(), before = store_->discards;
+  ASSERT_TRUE(region_.discard(0, pages * page_bytes()).ok());
+  EXPECT_LE(store_->discards - before, 2 + data_bytes() / (8 << 20) + pages / 512);
+  EXPECT_EQ(region_.metrics().counters.discarded, pages);
+  expect_zeros(0, pages);
+}
+
+TEST_P(DiscardOf, PagesInTheStoreThatCannotGoStayUsable) {
+  const uint64_t pages = data_bytes() / page_bytes();
+  store_->discard_error = EIO;
+  const Status refused = region_.discard(0, pages * page_bytes());
+  EXPECT_EQ(refused.code(), EIO);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("they may be zeros now"));
+  store_->discard_error = 0;
+  for (uint64_t page = 0; page < pages; ++page)
+    EXPECT_EQ(page_at(page)[0], byte_at(page * page_bytes())) << page;
+  write_first(pages);
+  ASSERT_TRUE(region_.flush().ok());
+  expect_kept(0, pages);
 }
 
 // A store over a network may have discarded the range although its answer was lost.

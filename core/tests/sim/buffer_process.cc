@@ -117,7 +117,7 @@ void BufferProcess::map() {
   cache.is_writable = is_writer_;
   cache.delivery = Delivery::kInThread;
   if (is_writer_) cache.writes = std::make_unique<paging::SharedWrites>();
-  world_.fibers.require(cache.words.allocate(pages).ok(), "a table of page words");
+  world_.fibers.require(cache.allocate_words(pages).ok(), "a table of page words");
   auto frames = std::make_unique<BufferSimFrames>(world_.kernel, first, pages, is_writer_,
                                                   world_.plan.defect);
   frames_ = frames.get();

@@ -157,7 +157,7 @@ void Simulation::open_file(const FilePlan& plan) {
   cache.read_gate.set_limit(plan.traits.read_concurrency);
   cache.write_gate.set_limit(plan.traits.write_concurrency);
   const uint64_t pages = round_up(plan.store_bytes, plan.page_bytes) / plan.page_bytes;
-  fibers_.require(cache.words.allocate(pages).ok(), "a table of page words");
+  fibers_.require(cache.allocate_words(pages).ok(), "a table of page words");
   auto frames = std::make_unique<SimFrames>(kernel_, plan.model, pages * plan.page_bytes);
   frames->set_defect(plan_.defect);
   if (plan_.pages_max != 0 && plan.model == FramesModel::kProtected)
