@@ -22,6 +22,7 @@
 #include "core/runtime/mapper.h"
 #include "core/runtime/sharing.h"
 #include "core/store/file_store.h"
+#include "outcore/forks.h"
 
 namespace outcore::runtime {
 
@@ -307,4 +308,39 @@ void Inheritance::forget(Region::Impl& region) {
   if (region.view != nullptr && region.view->is_inherited.load()) region.view->owner.store(nullptr);
 }
 
+// Whoever touches a placeholder meanwhile waits, and finds the runtime that is started here.
+Result<Runtime> Inheritance::start_in_place_of(const std::shared_ptr<Runtime::Impl>& parents,
+                                               const RuntimeOptions& options) {
+  const os::SignalBlock block;
+  const os::Locked locked(attaching);
+  StandIn& stand_in = stand_in_of(*parents);
+  std::shared_ptr<Runtime::Impl> known = stand_in.runtime.lock();
+  if (known == nullptr) {
+    Result<Runtime> started = Runtime::start(options);
+    if (!started) return started;
+    known = Runtime::Impl::of(started.value());
+    if (known->options.buffer != parents->options.buffer) return started;
+    // It is known by its address, which no other may get.
+    static_cast<void>(new std::shared_ptr<Runtime::Impl>(parents));
+    known->is_stand_in.store(true);
+    stand_in.runtime = known;
+    stand_in.why_none = {};
+    return started;
+  }
+  known->is_stand_in.store(true);
+  return Runtime::Impl::handle_of(std::move(known));
+}
+
 }  // namespace outcore::runtime
+
+namespace outcore {
+
+Result<Runtime> start_after_fork(const Runtime& parents, const RuntimeOptions& options) {
+  const std::shared_ptr<Runtime::Impl>& impl = Runtime::Impl::of(parents);
+  const bool is_inherited = impl != nullptr && impl->generation != runtime::process_generation();
+  if (!is_inherited || impl->sharing->buffer() == nullptr) return Runtime::start(options);
+  const os::CancelBlock uncancelled;
+  return runtime::Inheritance::start_in_place_of(impl, options);
+}
+
+}  // namespace outcore

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "core/runtime/runtime_impl.h"
 
@@ -35,6 +36,9 @@ class Inheritance {
   // Before a call on the region, in a child: makes it the child's own if that is possible. Nothing
   // happens to other regions. Any thread but the fault path.
   static void attach(Region::Impl& region);
+  // See start_after_fork(). REQUIRES: the parent's is in a buffer.
+  static Result<Runtime> start_in_place_of(const std::shared_ptr<Runtime::Impl>& parents,
+                                           const RuntimeOptions& options);
   // The child has ended its handle of the parent's region: touches of it are not answered any more.
   static void forget(Region::Impl& region);
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/os/kernel_features.h"
@@ -64,6 +65,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   };
   std::unique_ptr<Checkpointer> checkpointer;
   std::atomic<bool> is_reported{false};  // by metrics_at_exit
+  // In place of a parent's, whose regions hold it: it may outlive what the program has of it.
+  std::atomic<bool> is_stand_in{false};
 
   Impl();
   ~Impl();
@@ -84,6 +87,8 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
     enum class Together : uint8_t { kNot, kFirst, kJoined } together = Together::kNot;
   };
   Status check_alive(const std::string& what) const;  // EPERM in a forked child
+  static const std::shared_ptr<Impl>& of(const Runtime& runtime) { return runtime.impl_; }
+  static Runtime handle_of(std::shared_ptr<Impl> impl) { return Runtime(std::move(impl)); }
 
  private:
   void publish() const;

@@ -64,9 +64,10 @@ class Pager:
             watcher.pager_started(self)
 
     def renew(self) -> None:
-        """Starts one as the parent's was made, in a forked child."""
+        """Starts one as the parent's was made, in a forked child; or finds the one that a touch of
+        the parent's memory has started."""
         if self.core.is_inherited:
-            self._inherited, self.core = self.core, _core.Runtime(self._asked)
+            self._inherited, self.core = self.core, self.core.start_after_fork(self._asked)
 
     def map(self, location: Location, options: dict[str, Any],
             budget: tuple[Any, Any] = (None, None)) -> _core.Region:

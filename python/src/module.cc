@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "outcore/forks.h"
 #include "outcore/runtime.h"
 #include "python/src/arrays_module.h"
 #include "python/src/checkpoint_module.h"
@@ -38,11 +39,13 @@ auto without_gil(const RuntimeHandle& handle, Work work) {
   return work(*kept);
 }
 
-std::unique_ptr<RuntimeHandle> start(const nb::dict& options) {
+// `parents`: instead of which one it is, in a forked child; or nullptr.
+std::unique_ptr<RuntimeHandle> start(const nb::dict& options,
+                                     const std::shared_ptr<Runtime>& parents) {
   const RuntimeOptions o = runtime_options_of(options);
   auto runtime = [&] {
     const WithoutGil released;
-    return Runtime::start(o);
+    return parents == nullptr ? Runtime::start(o) : start_after_fork(*parents, o);
   }();
   if (!runtime) raise(runtime.error(), "outcore runtime", Blame::kArgument);
   auto handle = std::make_unique<RuntimeHandle>();
@@ -91,8 +94,12 @@ NB_MODULE(_core, m) {
   m.doc() = "The compiled part of outcore; use the package outcore.";
   static_cast<void>(fork_count());
   nb::class_<RuntimeHandle>(m, "Runtime", nb::is_weak_referenceable())
-      .def("__init__", [](RuntimeHandle* self,
-                          const nb::dict& options) { new (self) RuntimeHandle(*start(options)); })
+      .def("__init__",
+           [](RuntimeHandle* self, const nb::dict& options) {
+             new (self) RuntimeHandle(*start(options, nullptr));
+           })
+      .def("start_after_fork", [](const RuntimeHandle& r,
+                                  const nb::dict& options) { return start(options, r.runtime); })
       .def("map", &map)
       .def_prop_ro("is_inherited", [](const RuntimeHandle& r) { return r.forks != fork_count(); })
       .def_prop_ro("budget_bytes",

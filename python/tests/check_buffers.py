@@ -215,3 +215,74 @@ def test_a_pool_writes_one_array(tmp_path, method):
     done = subprocess.run([sys.executable, script, method, name], env=environment,
                           capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.stderr) == ("right\n", "")
+
+
+FORKED = """
+import os, sys
+import outcore
+
+def use_views(views):
+    for view in views:
+        assert (view[10:5000] == 1).all()
+
+def use_arrays(arrays, mode):
+    for array in arrays:
+        assert (array.read(slice(10, 5000)) == 1).all() and array._region.is_shared
+        if mode == "r+":
+            array[5000:6000] = os.getpid()
+
+def work(arrays, views, order, mode):
+    for what in order:
+        use_views(views) if what == "v" else use_arrays(arrays, mode)
+    if mode == "r+":  # what is written through the one is seen through the other
+        for array, view in zip(arrays, views):
+            assert (view[5000:6000] == os.getpid()).all()
+            view[6000] = 7
+            assert array[6000] == 7
+    runtime = arrays[0].runtime
+    assert runtime.budget == 16 << 20
+    assert len(runtime.stats()["regions"]) == len(arrays) + len(views)
+    if order == "ava":
+        grandchild = os.fork()
+        if grandchild == 0:
+            use_views(views)
+            use_arrays(arrays, mode)
+            os._exit(0)
+        assert os.waitpid(grandchild, 0)[1] == 0
+        runtime.close()
+        use_views(views)
+
+if __name__ == "__main__":
+    name, mode = sys.argv[1:]
+    runtime = outcore.Runtime("16MiB", buffer="t")
+    arrays = [runtime.open(name, mode, shape=1 << 17, dtype="f8", offset=i << 20, format="raw")
+              for i in range(3)]
+    views = [array[:] for array in arrays]
+    for order in ["va", "av", "vav", "ava"]:
+        child = os.fork()
+        if child == 0:
+            try:
+                work(arrays, views, order, mode)
+            except BaseException:
+                print(order, flush=True)
+                sys.excepthook(*sys.exc_info())
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0, order
+    use_views(views)
+"""
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_views_and_arrays_of_a_forked_child_are_of_one_runtime(tmp_path, mode):
+    """Whichever is used first: with two of them the second had pages of its own, outside of the
+    buffer, and half of its limit for those."""
+    name, script = str(tmp_path / "t.f8"), tmp_path / "script.py"
+    np.ones(1 << 19).tofile(name)
+    script.write_text(FORKED)
+    wait_until_shareable(name)
+    (tmp_path / "buffers").mkdir(mode=0o700)
+    environment = dict(os.environ, OUTCORE_BUFFER_DIR=str(tmp_path / "buffers"))
+    done = subprocess.run([sys.executable, "-W", "ignore", script, name, mode], env=environment,
+                          capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/tests/buffer/forked.h"
+#include "outcore/forks.h"
 
 namespace outcore {
 namespace {
@@ -287,6 +288,60 @@ TEST_F(Forked, OthersGoOnWhenForkedChildrenAreKilledAtAnyMoment) {
   while (beside(Job::facts()) > 256 << 10) ::sched_yield();
   job_.shared().is_over.store(1);
   EXPECT_EQ(job_.end(reader), 0);
+}
+
+// A file that the child maps as well is shared, whichever of the two it has first; of its parent's
+// runtimes each has one in its place.
+TEST_F(Forked, ARuntimeStartedAfterAForkIsTheOneOfTheFirstTouch) {
+  EXPECT_EQ(in_member([&](Runtime& parents, Region& region) {
+              for (const bool is_touched_first : {false, true}) {
+                const int status = status_in_child([&] {
+                  if (is_touched_first && !is_all_right(region, 2)) return kWrong;
+                  {
+                    auto runtime = start_after_fork(parents, Job::options(kLimit));
+                    if (!runtime) return kNoRuntime;
+                    auto mine = runtime.value().map(job_.path());
+                    if (!mine || !mine.value().is_shared()) return kNotShared;
+                    if (!is_all_right(mine.value(), 3) || !is_all_right(region, 4)) return kWrong;
+                    if (runtime.value().metrics().regions.size() != 2) return kNotShared;
+                    auto again = start_after_fork(parents, Job::options(kLimit));
+                    if (!again || again.value().metrics().regions.size() != 2) return kNoRuntime;
+                    const int of_grandchild = status_in_child([&] {
+                      auto its = start_after_fork(runtime.value(), Job::options(kLimit));
+                      if (!its || !is_all_right(region, 5)) return kWrong;
+                      return its.value().metrics().regions.size() == 1 ? 0 : kNotShared;
+                    });
+                    if (of_grandchild != 0) return of_grandchild;
+                  }
+                  // The parent's region holds the runtime.
+                  if (!is_all_right(region, 6) || !is_member(::getpid())) return kWrong;
+                  return Job::facts().files == 1 ? 0 : kNotShared;
+                });
+                if (status != 0) return status;
+              }
+              return is_all_right(region, 7) ? 0 : kWrong;
+            }),
+            0);
+}
+
+TEST_F(Forked, ARuntimeStartedAfterAForkOutsideOfTheBufferIsAnother) {
+  EXPECT_EQ(in_member([&](Runtime& parents, Region& region) {
+              {
+                auto here = start_after_fork(parents, Job::options(kLimit));  // this is no child
+                if (!here || !here.value().metrics().regions.empty()) return kNoRuntime;
+              }
+              return status_in_child([&] {
+                RuntimeOptions options = Job::options(kLimit);
+                options.buffer = "none";
+                auto runtime = start_after_fork(parents, options);
+                if (!runtime) return kNoRuntime;
+                auto mine = runtime.value().map(job_.path());
+                if (!mine || mine.value().is_shared() || is_member(::getpid())) return kNotShared;
+                if (!is_all_right(mine.value(), 2) || !is_all_right(region, 3)) return kWrong;
+                return is_member(::getpid()) ? 0 : kNotShared;
+              });
+            }),
+            0);
 }
 
 }  // namespace
