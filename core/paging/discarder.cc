@@ -43,8 +43,9 @@ int discard_stored(PageCache& cache, uint64_t first, uint64_t end) {
   return result;
 }
 
-// From `first` on, absent pages that a shard has side by side, which are ours then (Filling): a call
-// of the store for each would be slow. 0: the first one is not absent. REQUIRES: the turn of the first page's shard.
+// From `first` on, absent pages that a shard has side by side, which are ours then (Filling): a
+// call of the store for each would be slow. 0: the first one is not absent. REQUIRES: the turn of
+// the first page's shard.
 uint64_t claim_absent(Pager& pager, PageCache& cache, uint64_t first, uint64_t end) {
   constexpr uint64_t kPagesMax = 512;
   const Shard& shard = pager.shard_of(cache, first);
