@@ -47,9 +47,9 @@ int discard_stored(PageCache& cache, uint64_t first, uint64_t end) {
 // call of the store for each would be slow. 0: the first one is not absent. REQUIRES: the turn of
 // the first page's shard.
 uint64_t claim_absent(Pager& pager, PageCache& cache, uint64_t first, uint64_t end) {
-  constexpr uint64_t kPagesMax = 512;
+  constexpr uint64_t kPagesMax = 512, kBytesMax = 8 << 20;  // whoever touches one waits for all
   const Shard& shard = pager.shard_of(cache, first);
-  end = std::min(end, first + kPagesMax);
+  end = std::min(end, first + std::clamp<uint64_t>(kBytesMax / cache.page_bytes, 1, kPagesMax));
   uint64_t page = first;
   for (; page < end && &pager.shard_of(cache, page) == &shard; ++page) {
     PageValue seen = cache.words[page].load();
@@ -62,6 +62,15 @@ uint64_t claim_absent(Pager& pager, PageCache& cache, uint64_t first, uint64_t e
 
 Error cannot_discard(const PageCache& cache, uint64_t page, int code, const char* why) {
   return {code, "discard page " + std::to_string(page) + " of " + cache.uri + ": " + why};
+}
+
+Error refused_by_store(const PageCache& cache, uint64_t first, uint64_t end, int result,
+                       bool is_absent) {
+  return base::system_error(result,
+                            "discard " + std::to_string((end - first) * cache.page_bytes) +
+                                " bytes at " + std::to_string(first * cache.page_bytes) + " of " +
+                                cache.uri,
+                            is_absent ? "they may be zeros now" : "the bytes are kept");
 }
 
 }  // namespace
@@ -129,6 +138,10 @@ Status Discarder::discard(PageCache& cache, uint64_t offset, uint64_t size_bytes
       word.wait_while(seen, 10'000'000);
       continue;
     }
+    if (cache.is_frozen.load() && !cache.is_handed_to_kernel.load()) {  // who froze it waits for us
+      os::yield();
+      continue;
+    }
     Shard& shard = pager_.shard_of(cache, page);
     cache.epoch.wait_until_open();
     const os::Locked turn(shard.turn);
@@ -147,11 +160,7 @@ Status Discarder::discard(PageCache& cache, uint64_t offset, uint64_t size_bytes
     for (uint64_t i = 0; i < absent; ++i) cache.abandon(page + i);
     if (result != 0) {
       eviction.put_back_all(false);
-      return base::system_error(result,
-                                "discard " + std::to_string((next - page) * cache.page_bytes) +
-                                    " bytes at " + std::to_string(page * cache.page_bytes) +
-                                    " of " + cache.uri,
-                                absent != 0 ? "they may be zeros now" : "the bytes are kept");
+      return refused_by_store(cache, page, next, result, absent != 0);
     }
     if (absent == 0 && eviction.free() == 0)
       return cannot_discard(cache, page, EBUSY,

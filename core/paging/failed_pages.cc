@@ -36,6 +36,7 @@ bool poison_page(View& view, uint64_t page, std::byte* address, int error) {
   PageCache& cache = *view.cache;
   region::PageWord& word = cache.words[page];
   PageValue seen = word.load();
+  cache.touched.add(page);
   if ((seen.state() != PageState::kAbsent && seen.state() != PageState::kFailed) ||
       !word.change(seen, PageValue().with(PageState::kFilling)))
     return false;

@@ -78,7 +78,7 @@ struct PageCache {
   std::atomic<bool> is_handed_to_kernel{false};
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
-  region::TouchedGroups touched;  // which of them claim() changed
+  region::TouchedGroups touched;  // which of them were ever changed
   // A bit a page: it was evicted; in a buffer: this process brought it in. Empty: not recorded.
   os::Table<std::atomic<uint64_t>> was_here;
   CurrentFrames frames;

@@ -53,7 +53,9 @@ Status Ranges::evict(PageCache& cache, uint64_t first, uint64_t end) {
         if (eviction.first_error() != 0) error = eviction.first_error();
       }
       bool is_again = false;
-      for (uint64_t p = page; p < next && busy != 0 && error == 0 && tries < kTriesMax; ++p) {
+      const auto next_touched = [&](uint64_t p) { return cache.touched.next(p, next); };
+      for (uint64_t p = next_touched(page);
+           p < next && busy != 0 && error == 0 && tries < kTriesMax; p = next_touched(p + 1)) {
         PageValue seen = cache.words[p].load();
         // It may be back already from the hands that it was in when it was passed over.
         const bool is_there = seen.state() == PageState::kResident && seen.pins() == 0;

@@ -51,11 +51,31 @@ struct StandIns {
 };
 StandIns* stand_ins = nullptr;
 
+// A grandchild may have some regions of its grandparent's runtime, and some of the one that stood
+// in for it in its parent: one stands in for both.
+const Runtime::Impl& root_of(const Runtime::Impl& parents) {
+  const Runtime::Impl* const root = parents.stands_for.load();
+  return root == nullptr ? parents : *root;
+}
+
 StandIn& stand_in_of(const Runtime::Impl& parents) {
   OC_ASSERT(attaching.is_held());
   if (stand_ins == nullptr || stand_ins->generation != os::process_generation())
     stand_ins = new StandIns{os::process_generation(), {}};  // the other is its parent's, and stays
-  return stand_ins->of[&parents];
+  return stand_ins->of[&root_of(parents)];
+}
+
+void note_stand_in(const Runtime::Impl& parents, Runtime::Impl& made) {
+  made.stands_for.store(&root_of(parents));
+  made.is_stand_in.store(true);
+}
+
+// nullptr: there is none by now.
+std::shared_ptr<Runtime::Impl> find_stand_in(const Runtime::Impl& parents) {
+  const os::Locked locked(attaching);
+  std::shared_ptr<Runtime::Impl> known = stand_in_of(parents).runtime.lock();
+  if (known != nullptr) known->is_stand_in.store(true);
+  return known;
 }
 
 // As the parent's was started, but for what is kept about a run, which is the parent's.
@@ -81,10 +101,12 @@ Result<std::shared_ptr<Runtime::Impl>> runtime_after(const Runtime::Impl& parent
            stand_in.why_none.error();
   auto started =
       Runtime::Impl::start(options_after(parents), parents.sharing->has_own_budget_beside());
-  if (started)
+  if (started) {
+    started.value()->stands_for.store(&root_of(parents));
     stand_in.runtime = started.value();
-  else
+  } else {
     stand_in.why_none = started.error();
+  }
   return started;
 }
 
@@ -308,26 +330,33 @@ void Inheritance::forget(Region::Impl& region) {
   if (region.view != nullptr && region.view->is_inherited.load()) region.view->owner.store(nullptr);
 }
 
-// Whoever touches a placeholder meanwhile waits, and finds the runtime that is started here.
+// Started without the lock, as that takes its time and may print: who attaches meanwhile is first.
 Result<Runtime> Inheritance::start_in_place_of(const std::shared_ptr<Runtime::Impl>& parents,
-                                               const RuntimeOptions& options) {
+                                               RuntimeOptions options) {
   const os::SignalBlock block;
-  const os::Locked locked(attaching);
-  StandIn& stand_in = stand_in_of(*parents);
-  std::shared_ptr<Runtime::Impl> known = stand_in.runtime.lock();
-  if (known == nullptr) {
-    Result<Runtime> started = Runtime::start(options);
-    if (!started) return started;
-    known = Runtime::Impl::of(started.value());
-    if (known->options.buffer != parents->options.buffer) return started;
-    // It is known by its address, which no other may get.
-    static_cast<void>(new std::shared_ptr<Runtime::Impl>(parents));
-    known->is_stand_in.store(true);
-    stand_in.runtime = known;
-    stand_in.why_none = {};
+  std::shared_ptr<Runtime::Impl> known = find_stand_in(*parents);
+  if (known != nullptr) return Runtime::Impl::handle_of(std::move(known));
+  options.checkpoint_every_ms = 0;  // the parent's
+  Result<Runtime> started = Runtime::start(options);
+  if (!started) return started;
+  const std::shared_ptr<Runtime::Impl> made = Runtime::Impl::of(started.value());
+  if (made->options.buffer != parents->options.buffer ||
+      !parents->sharing->buffer()->member().is_found_by_name())
     return started;
+  {
+    const os::Locked locked(attaching);
+    StandIn& stand_in = stand_in_of(*parents);
+    known = stand_in.runtime.lock();
+    if (known == nullptr) {
+      // It is known by its address, which no other may get.
+      static_cast<void>(new std::shared_ptr<Runtime::Impl>(parents));
+      note_stand_in(*parents, *made);
+      stand_in.runtime = made;
+      stand_in.why_none = {};
+      return started;
+    }
+    known->is_stand_in.store(true);
   }
-  known->is_stand_in.store(true);
   return Runtime::Impl::handle_of(std::move(known));
 }
 
@@ -336,7 +365,7 @@ Result<Runtime> Inheritance::start_in_place_of(const std::shared_ptr<Runtime::Im
 namespace outcore {
 
 Result<Runtime> start_after_fork(const Runtime& parents, const RuntimeOptions& options) {
-  const std::shared_ptr<Runtime::Impl>& impl = Runtime::Impl::of(parents);
+  const std::shared_ptr<Runtime::Impl> impl = Runtime::Impl::of(parents);
   const bool is_inherited = impl != nullptr && impl->generation != runtime::process_generation();
   if (!is_inherited || impl->sharing->buffer() == nullptr) return Runtime::start(options);
   const os::CancelBlock uncancelled;

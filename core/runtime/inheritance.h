@@ -38,7 +38,7 @@ class Inheritance {
   static void attach(Region::Impl& region);
   // See start_after_fork(). REQUIRES: the parent's is in a buffer.
   static Result<Runtime> start_in_place_of(const std::shared_ptr<Runtime::Impl>& parents,
-                                           const RuntimeOptions& options);
+                                           RuntimeOptions options);
   // The child has ended its handle of the parent's region: touches of it are not answered any more.
   static void forget(Region::Impl& region);
 };

@@ -224,7 +224,7 @@ Runtime& Runtime::operator=(Runtime&& other) noexcept {
 Runtime::~Runtime() {
   const os::CancelBlock uncancelled;
   if (impl_ == nullptr || impl_->generation != runtime::process_generation()) return;
-  impl_->checkpointer.reset();
+  if (!impl_->is_stand_in.load()) impl_->checkpointer.reset();  // it has none, and several handles
   const std::lock_guard<std::mutex> guard(impl_->mapping);
   OC_CHECK((impl_->regions.empty() || impl_->is_stand_in.load()) &&
            "a runtime must outlive its regions");

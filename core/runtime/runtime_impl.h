@@ -67,6 +67,9 @@ struct Runtime::Impl : std::enable_shared_from_this<Runtime::Impl> {
   std::atomic<bool> is_reported{false};  // by metrics_at_exit
   // In place of a parent's, whose regions hold it: it may outlive what the program has of it.
   std::atomic<bool> is_stand_in{false};
+  // The runtime of an ancestor in whose place it is in this process; nullptr: of none. That is
+  // never freed.
+  std::atomic<const Impl*> stands_for{nullptr};
 
   Impl();
   ~Impl();

@@ -13,7 +13,8 @@ namespace outcore {
 
 // The one that stands in for the parent's, if the child has it by now: then with the options of the
 // parent's, but for what is kept about a run. Otherwise Runtime::start(options); if that is in the
-// buffer of the parent's, it stands in for it from then on. It may end before its parent's regions.
+// buffer of the parent's, it stands in for it from then on, without periodic checkpoints. It may
+// end before its parent's regions.
 // Errors: those of Runtime::start(). Any thread.
 Result<Runtime> start_after_fork(const Runtime& parents, const RuntimeOptions& options = {});
 
