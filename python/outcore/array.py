@@ -72,7 +72,7 @@ class Array(NdarrayMethods, ShapedAsOpened[Item], _core.Memory):
 
     @property
     def url(self) -> str:
-        """What it was opened by, with an absolute path."""
+        """What it was opened by, with an absolute path; with the password, if it has one."""
         return self._location.url
 
     @property
@@ -93,7 +93,7 @@ class Array(NdarrayMethods, ShapedAsOpened[Item], _core.Memory):
 
     def __repr__(self) -> str:
         return description.line_of(
-            f"outcore.{type(self).__name__} {self.url} {self.shape} {self.dtype} "
+            f"outcore.{type(self).__name__} {self._location.shown} {self.shape} {self.dtype} "
             f"mode={self.mode!r}", self._elements)
 
     def _repr_html_(self) -> str:
@@ -331,8 +331,9 @@ class Array(NdarrayMethods, ShapedAsOpened[Item], _core.Memory):
     @property
     def info(self) -> table.Table:
         """What there is to know, as a table for people."""
-        names = [("Name", self.url), ("Data type", str(self.dtype)), ("Shape", str(self.shape)),
-                 ("Order", self.order), ("Offset", f"{self.offset:,}"), ("Mode", self.mode)]
+        names = [("Name", self._location.shown), ("Data type", str(self.dtype)),
+                 ("Shape", str(self.shape)), ("Order", self.order),
+                 ("Offset", f"{self.offset:,}"), ("Mode", self.mode)]
         return description.info_of(f"outcore.{type(self).__name__}", names, self._elements,
                                    self.stats(), self.residency())
 
@@ -388,8 +389,8 @@ class Array(NdarrayMethods, ShapedAsOpened[Item], _core.Memory):
         if elements is None or not elements.region.is_open or elements.region.is_inherited:
             return
         if self._is_leak:
-            warnings.warn(f"unclosed outcore array {self.url}", ResourceWarning, source=self,
-                          stacklevel=2)
+            warnings.warn(f"unclosed outcore array {self._location.shown}", ResourceWarning,
+                          source=self, stacklevel=2)
         if elements.region.exports == 0:
             elements.region.close_when_unused()  # nobody could catch what close() raises
             if self._opened.plan.owns_runtime:

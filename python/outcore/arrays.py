@@ -66,7 +66,7 @@ class Arrays(MutableMapping[str, Any]):
             rank, size = comm.Get_rank(), comm.Get_size()
             any_failed = lambda failed: any(comm.allgather(failed))  # noqa: E731
         location = locate(url)
-        self.url = location.url
+        self.url, self._shown = location.url, location.shown
         self._runtime = runtime
         self._core = open_core(location, _MODES[mode], rank, size, any_failed,
                                None if runtime is None else runtime._pager)
@@ -184,7 +184,7 @@ class Arrays(MutableMapping[str, Any]):
             more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
             what = repr(array) if array else "the container"
             raise OSError(errno.EIO, f"{what} is damaged: {where}{more}: go back to a copy of it",
-                          self.url)
+                          self._shown)
         return unchecked
 
     def drain(self, target: Any, names: Iterable[str] | str | None = None, *,
@@ -224,5 +224,5 @@ class Arrays(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         if not self._core.is_open:
-            return f"<outcore.Arrays '{self.url}', closed>"
-        return f"<outcore.Arrays '{self.url}' with {', '.join(self) or 'nothing'}>"
+            return f"<outcore.Arrays '{self._shown}', closed>"
+        return f"<outcore.Arrays '{self._shown}' with {', '.join(self) or 'nothing'}>"

@@ -38,7 +38,7 @@ class Container:
     def check_pickle(self) -> None:
         if self.mode != "r":
             raise pickle.PicklingError(
-                f"{self.location.url} is being written, by this process: what goes to other "
+                f"{self.location.shown} is being written, by this process: what goes to other "
                 "processes has to be open for reading, outcore.Arrays(path)")
 
 

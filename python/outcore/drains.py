@@ -119,7 +119,7 @@ def drain(source: Any, target: Any, names: Iterable[str] | str | None = None, *,
     here, there = locate(source), locate(target)
     if here.url == there.url or (here.identity() is not None
                                  and here.identity() == there.identity()):
-        raise ValueError(f"drain {here.url} to {there.url}: both are one container")
+        raise ValueError(f"drain {here.shown} to {there.shown}: both are one container")
     chosen = [names] if isinstance(names, str) else None if names is None else list(names)
     if chosen is not None and not chosen:
         raise ValueError("names is empty: name arrays, or leave it out for all of them")

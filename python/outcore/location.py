@@ -35,6 +35,15 @@ class Location:
         return (self.path or "").startswith(_DESCRIPTORS)
 
     @property
+    def shown(self) -> str:
+        """The URL as messages and tables have it: without the password of a server.
+
+        >>> locate("redis://me:secret@server:6379/grid").shown
+        'redis://me:***@server:6379/grid'
+        """
+        return os.fsdecode(_core.without_password(self.raw))
+
+    @property
     def raw(self) -> bytes:
         return os.fsencode(self.url)
 

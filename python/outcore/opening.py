@@ -141,12 +141,12 @@ def _existing_raw(location: Location, shape: Any, dtype: Any, order: str | None,
     if -1 in wanted:
         each = dtype.itemsize * -math.prod(wanted)
         if size < offset or each == 0 or (size - offset) % each != 0:
-            raise ValueError(f"{location.url}: the {max(size - offset, 0)} bytes from offset "
+            raise ValueError(f"{location.shown}: the {max(size - offset, 0)} bytes from offset "
                              f"{offset} are not a whole number of {each} bytes: give a shape")
         wanted = tuple((size - offset) // each if n == -1 else n for n in wanted)
     layout = Layout(wanted, dtype, order or "C", offset)
     if layout.end > size and not may_extend:
-        raise ValueError(f"{location.url}: {layout.nbytes} bytes from offset {offset} are asked "
+        raise ValueError(f"{location.shown}: {layout.nbytes} bytes from offset {offset} are asked "
                          f"for, and it ends at {size}: ask for less, or extend it with mode 'a'")
     return layout
 
@@ -154,10 +154,10 @@ def _existing_raw(location: Location, shape: Any, dtype: Any, order: str | None,
 def _created(location: Location, is_npy: bool, shape: Any, dtype: Any, order: str | None,
              offset: int) -> Layout:
     if shape is None or dtype is None:
-        raise ValueError(f"to create {location.url}, say its shape and dtype")
+        raise ValueError(f"to create {location.shown}, say its shape and dtype")
     shape = normalize_shape(shape)
     if -1 in shape:
-        raise ValueError(f"to create {location.url}, say all of its shape, not -1")
+        raise ValueError(f"to create {location.shown}, say all of its shape, not -1")
     if not is_npy:
         return Layout(shape, dtype, order or "C", offset)
     if offset:
@@ -174,7 +174,7 @@ def _create(pager: Pager, location: Location, mode: Mode, layout: Layout) -> Non
     is_kept = location.scheme != "file" and not location.is_new
     if is_kept and mode.must_create and location.exists():
         raise FileExistsError(errno.EEXIST, "mode 'x' makes what is not there: name another, or "
-                              "say 'w' to empty it", location.path or location.url)
+                              "say 'w' to empty it", location.path or location.shown)
     if location.scheme != "file" or location.path is None:
         return
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if mode.must_create else 0)
@@ -279,7 +279,7 @@ def make_plan(url: Any, mode: str = "r", shape: Any = None, dtype: Any = None,
     is_npy = location.scheme == "file" and (
         format == "npy" or (format is None and npy.is_npy_name(location.path)))
     if location.is_new and not how.may_create:
-        raise ValueError(f"{location.url} is new each time it is opened: use mode 'w', or open a "
+        raise ValueError(f"{location.shown} is new each time it is opened: use mode 'w', or open a "
                          "file")
     shape, dtype = _without_subarrays(shape, dtype)
     is_there = existed = (how.may_create or location.path is not None) and location.exists()
@@ -317,7 +317,7 @@ def reference_to(plan: Plan, shape: tuple[int, ...], buffer: str | None) -> tupl
     """What another process opens it by, in the buffer of this name, if any; PicklingError where
     there is no such thing."""
     if plan.location.is_new:
-        raise pickle.PicklingError(f"{plan.location.url} is of this process only: open a file "
+        raise pickle.PicklingError(f"{plan.location.shown} is of this process only: open a file "
                                    "instead, or pickle a.read()")
     if plan.location.is_descriptor:
         raise pickle.PicklingError("its file has no name by which another process could open it: "

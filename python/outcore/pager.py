@@ -30,6 +30,12 @@ def page_bytes_of(page: int | str | None) -> int | None:
     return None if page is None or page == "auto" else parse_bytes(page)
 
 
+def _buffer_in(options: str) -> str | None:
+    line = next(line for line in options.splitlines() if line.startswith("buffer = "))
+    name = line.removeprefix("buffer = ").rpartition(" (")[0]
+    return None if name == "none" else name
+
+
 class Pager:
     """The core's runtime, made with the options that a Runtime names."""
 
@@ -53,7 +59,10 @@ class Pager:
         self._asked = {**options, "policy": policy, "delivery": delivery}
         self.core = _core.Runtime(self._asked)
         self._inherited: _core.Runtime | None = None  # kept, as nothing of it can be ended here
-        is_decided = "delivery = auto (default)" not in self.core.describe_options()
+        told = self.core.describe_options()
+        is_decided = "delivery = auto (default)" not in told
+        # The name of the buffer that it shares with other processes.
+        self.buffer = _buffer_in(told)
         self._delivery = "messages" if not is_decided and _offers_messages() else None
         # By id, since arrays have no hash. Whoever closes the pager closes them.
         self.arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
@@ -66,8 +75,9 @@ class Pager:
     def renew(self) -> None:
         """Starts one as the parent's was made, in a forked child; or finds the one that a touch of
         the parent's memory has started."""
-        if self.core.is_inherited:
-            self._inherited, self.core = self.core, self.core.start_after_fork(self._asked)
+        with _renewals:  # once: two of its threads may use it for the first time
+            if self.core.is_inherited:
+                self._inherited, self.core = self.core, self.core.start_after_fork(self._asked)
 
     def map(self, location: Location, options: dict[str, Any],
             budget: tuple[Any, Any] = (None, None)) -> _core.Region:
@@ -96,17 +106,14 @@ class Pager:
         """
         return min(walk.BLOCK_BYTES_MAX, max(self.core.budget_bytes // 128, 1 << 16))
 
-    @functools.cached_property
-    def buffer(self) -> str | None:
-        """The name of the buffer that it shares with other processes."""
-        line = next(line for line in self.core.describe_options().splitlines()
-                    if line.startswith("buffer = "))
-        name = line.removeprefix("buffer = ").rpartition(" (")[0]
-        return None if name == "none" else name
-
     @property
     def closed(self) -> bool:
         return not self.core.is_open
+
+    @property
+    def is_parents(self) -> bool:
+        """Whether this forked child has it from its parent, and has renewed it or not."""
+        return self._inherited is not None or self.core.is_inherited
 
     def close(self) -> None:
         """Closes its arrays, and ends its threads. BufferError if one of them has a live view."""
@@ -135,6 +142,7 @@ class Watcher(Protocol):
 _all: weakref.WeakValueDictionary[int, Pager] = weakref.WeakValueDictionary()
 _watchers: list[Watcher] = []
 _known_lock = ForkLock()  # guards both; not held while watchers are told
+_renewals = ForkLock()
 
 
 def watch(watcher: Watcher) -> list[Pager]:
@@ -161,10 +169,18 @@ def _is_usable(pager: Pager | None) -> TypeGuard[Pager]:
     return pager is not None and not pager.closed and not pager.core.is_inherited
 
 
+def _renew_shared(pager: Pager | None) -> None:
+    """Of a parent in a buffer, in a forked child: with a second one beside it, what this process
+    opens and what it inherits would be of two runtimes, which cannot share a file."""
+    if pager is not None and not pager.closed and pager.buffer is not None:
+        pager.renew()
+
+
 def default_pager() -> Pager:
     """That of all arrays that name no other runtime. It starts with the first of them."""
     global _default
     with _default_lock:
+        _renew_shared(_default)
         if not _is_usable(_default):
             made = Pager()
             if _is_usable(_default):  # a handler of a signal was faster, in this thread
@@ -183,9 +199,16 @@ def pager_in(buffer: str) -> Pager:
     if os.environ.get("OUTCORE_BUFFER") == buffer:
         default_pager()
     with _default_lock:
-        for pager in (_default, _in_buffers.get(buffer)):
-            if _is_usable(pager) and pager.buffer == buffer:
-                return pager
+        with _known_lock:
+            known = [ref() for ref in _all.valuerefs()]
+        theirs = [pager for pager in known if pager is not None and pager.buffer == buffer
+                  and pager.is_parents]
+        for pager in (_default, _in_buffers.get(buffer), *theirs):
+            if pager is not None and pager.buffer == buffer:
+                _renew_shared(pager)
+                if _is_usable(pager):
+                    _in_buffers[buffer] = pager
+                    return pager
         _in_buffers[buffer] = Pager(buffer=buffer)
         return _in_buffers[buffer]
 

@@ -23,7 +23,7 @@ def resize(elements: Elements, plan: Plan, shape: Any) -> None:
     region.check("resize")
     if region.access != "read-write":
         raise OSError(errno.EACCES, f"resize: the array is open with mode {plan.mode.name!r}",
-                      registry.filename_of(region) or plan.location.url)
+                      registry.filename_of(region) or plan.location.shown)
     header = b""
     if plan.is_npy:
         header = npy.make_header(shape, elements.dtype, elements.order)
@@ -34,7 +34,7 @@ def resize(elements: Elements, plan: Plan, shape: Any) -> None:
     check_size(shape, elements.dtype, size)
     if size > _REGION_BYTES_MAX:
         raise OSError(errno.EFBIG, "resize: more than 64 TiB of addresses: ask for less",
-                      registry.filename_of(region) or plan.location.url)
+                      registry.filename_of(region) or plan.location.shown)
     if size > region.size_bytes:
         _grow(elements, plan, size)
     elif size < region.size_bytes:
@@ -50,7 +50,7 @@ def _grow(elements: Elements, plan: Plan, size: int) -> None:
         elements.region.grow(size)
     except ValueError:  # beyond the addresses that are reserved
         if plan.location.is_new:
-            raise ValueError(f"resize: {plan.location.url} has no room to grow to {size} bytes: "
+            raise ValueError(f"resize: {plan.location.shown} has no room to grow to {size} bytes: "
                              "open it with reserve=") from None
         _map_anew(elements, plan, size, lambda: None)
 

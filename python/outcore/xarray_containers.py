@@ -66,7 +66,7 @@ class ContainerStore(AbstractDataStore):
         self._run, self._is_own, self._dims = run, is_own, dims or {}
         for name in self._dims:
             if name not in run:
-                raise ValueError(f"dims: {run.url} has no array {name!r}")
+                raise ValueError(f"dims: {run._shown} has no array {name!r}")
 
     def get_variables(self) -> dict[str, Variable]:
         variables = {}

@@ -8,6 +8,7 @@
 
 #include "outcore/forks.h"
 #include "outcore/runtime.h"
+#include "outcore/store_catalog.h"
 #include "python/src/arrays_module.h"
 #include "python/src/checkpoint_module.h"
 #include "python/src/errors.h"
@@ -41,7 +42,7 @@ auto without_gil(const RuntimeHandle& handle, Work work) {
 
 // `parents`: instead of which one it is, in a forked child; or nullptr.
 std::unique_ptr<RuntimeHandle> start(const nb::dict& options,
-                                     const std::shared_ptr<Runtime>& parents) {
+                                     const std::shared_ptr<Runtime> parents) {
   const RuntimeOptions o = runtime_options_of(options);
   auto runtime = [&] {
     const WithoutGil released;
@@ -64,8 +65,13 @@ std::unique_ptr<RegionHandle> map(const RuntimeHandle& handle, const nb::bytes& 
     const WithoutGil released;
     return runtime->map(uri, o);
   }();
-  if (!region) raise(region.error(), uri, Blame::kArgument);
+  if (!region) raise(region.error(), without_password(uri), Blame::kArgument);
   return std::make_unique<RegionHandle>(runtime, std::move(region).value(), o.offset);
+}
+
+nb::bytes shown_of(const nb::bytes& uri) {
+  const std::string shown = without_password({uri.c_str(), uri.size()});
+  return nb::bytes(shown.data(), shown.size());
 }
 
 uint64_t store_size(const nb::bytes& uri_bytes) {
@@ -76,7 +82,7 @@ uint64_t store_size(const nb::bytes& uri_bytes) {
     if (!store) return store.error();
     return store.value()->size_bytes();
   }();
-  if (!size) raise(size.error(), uri, Blame::kArgument);
+  if (!size) raise(size.error(), without_password(uri), Blame::kArgument);
   return size.value();
 }
 
@@ -147,6 +153,7 @@ NB_MODULE(_core, m) {
       .def("to_text", [](const RuntimeHandle& r) { return metrics_of(r).to_text(); })
       .def("end", [](RuntimeHandle& r) { give_up(r.runtime); });
   m.def("store_size", &store_size);
+  m.def("without_password", &shown_of);
   m.def("fork_count", &fork_count);
   add_region(m);
   add_lease(m);

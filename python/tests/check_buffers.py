@@ -218,7 +218,7 @@ def test_a_pool_writes_one_array(tmp_path, method):
 
 
 FORKED = """
-import os, sys
+import os, pickle, sys
 import outcore
 
 def use_views(views):
@@ -231,9 +231,21 @@ def use_arrays(arrays, mode):
         if mode == "r+":
             array[5000:6000] = os.getpid()
 
-def work(arrays, views, order, mode):
+def work(arrays, views, order, mode, sent):
+    got = []
     for what in order:
-        use_views(views) if what == "v" else use_arrays(arrays, mode)
+        if what == "f":  # a grandchild goes on
+            child = os.fork()
+            if child != 0:
+                assert os.waitpid(child, 0)[1] == 0
+                return
+        elif what == "1":
+            use_views(views[:1])
+        elif what == "p":
+            got = pickle.loads(sent)
+            use_arrays(got, mode)
+        else:
+            use_views(views) if what == "v" else use_arrays(arrays, mode)
     if mode == "r+":  # what is written through the one is seen through the other
         for array, view in zip(arrays, views):
             assert (view[5000:6000] == os.getpid()).all()
@@ -241,7 +253,7 @@ def work(arrays, views, order, mode):
             assert array[6000] == 7
     runtime = arrays[0].runtime
     assert runtime.budget == 16 << 20
-    assert len(runtime.stats()["regions"]) == len(arrays) + len(views)
+    assert len(runtime.stats()["regions"]) == len(arrays) + len(views) + len(got)
     if order == "ava":
         grandchild = os.fork()
         if grandchild == 0:
@@ -258,11 +270,13 @@ if __name__ == "__main__":
     arrays = [runtime.open(name, mode, shape=1 << 17, dtype="f8", offset=i << 20, format="raw")
               for i in range(3)]
     views = [array[:] for array in arrays]
-    for order in ["va", "av", "vav", "ava"]:
+    sent = pickle.dumps(arrays)
+    for order in ["va", "av", "vav", "ava", "vpa", "pva", "avp", "pav",
+                  "1fva", "1fav", "afva", "vfpav"]:
         child = os.fork()
         if child == 0:
             try:
-                work(arrays, views, order, mode)
+                work(arrays, views, order, mode, sent)
             except BaseException:
                 print(order, flush=True)
                 sys.excepthook(*sys.exc_info())

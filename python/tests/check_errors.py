@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import outcore
+from outcore import location
 
 
 def cut(name):
@@ -135,3 +136,23 @@ def test_a_call_in_another_thread_keeps_the_array_open(path):
         thread.join()
     assert outcomes <= {"closed", "refused"} and outcomes
     a.close()
+
+
+@pytest.mark.parametrize("ask", [lambda url: outcore.open(url),
+                                 lambda url: outcore.open(url, "w"),
+                                 lambda url: outcore.open(url, "w", shape=(-1,), dtype="u1"),
+                                 lambda url: outcore.open(url, "w", shape=9, dtype="u1")])
+def test_no_message_has_the_password_of_a_server(ask):
+    with pytest.raises((OSError, ValueError)) as caught:
+        ask("far://me:topsecret@127.0.0.1:1?timeout=1s")
+    assert "me:***@127.0.0.1:1" in str(caught.value)
+    assert "topsecret" not in str(caught.value)
+
+
+def test_what_people_see_of_an_array_has_no_password(monkeypatch):
+    a = outcore.zeros(3)
+    monkeypatch.setattr(a, "_location", location.locate("redis://:topsecret@127.0.0.1:1/grid"))
+    for seen in (repr(a), a._repr_html_(), repr(a.info), a.info._repr_html_()):
+        assert "topsecret" not in seen
+        assert "***@127.0.0.1:1/grid" in seen
+    assert a.url == "redis://:topsecret@127.0.0.1:1/grid"  # it can be opened by it
