@@ -41,12 +41,14 @@ void BatchRunner::run(std::span<ChunkRequest> batch) {
       }
   if (!batch.empty()) combined_reads_.read(batch, deadline_ns);
   if (is_all_done(batch)) return;
+  bool has_refreshed = false;
   for (uint64_t pause_ns = 500'000;; pause_ns = std::min<uint64_t>(2 * pause_ns, 100'000'000)) {
     assign(batch);
     if (round(batch, deadline_ns)) return;
     if (base::now_ns() >= deadline_ns) break;
-    if (std::all_of(batch.begin(), batch.end(),
-                    [&](const ChunkRequest& r) { return r.is_done || is_given_up(r, start_ns); }))
+    if (std::all_of(batch.begin(), batch.end(), [&](const ChunkRequest& r) {
+          return r.is_done || is_given_up(r, start_ns, has_refreshed);
+        }))
       break;
     const bool is_redirected = std::any_of(batch.begin(), batch.end(), [](const ChunkRequest& r) {
       return !r.is_done && r.is_asking;
@@ -54,20 +56,25 @@ void BatchRunner::run(std::span<ChunkRequest> batch) {
     if (is_redirected) continue;
     sleep_ns(pause_ns);
     state_.servers.refresh(deadline_ns);
+    has_refreshed = true;
   }
   for (ChunkRequest& r : batch)
     if (!r.is_done) r.result = -ETIMEDOUT;
 }
 
 // Whether others have waited for this server as long as a request may. Otherwise a flush of many
-// pages would wait that long for each of them.
-bool BatchRunner::is_given_up(const ChunkRequest& r, uint64_t start_ns) const {
+// pages would wait that long for each of them. A write whose server is no longer there waits for
+// nothing more once it is known that no other has its place: pages that other servers take leave
+// memory in the same batches, and the program may wait for their room. Who reads would get an
+// error, and the server may be starting.
+bool BatchRunner::is_given_up(const ChunkRequest& r, uint64_t start_ns, bool has_refreshed) const {
   if (r.server == Servers::kNobody) return false;
   const uint64_t since_ns =
       state_.servers.silent_since_ns(r.server, is_change(r.act) ? Use::kWrite : Use::kRead);
   const uint64_t now_ns = base::now_ns();
   return since_ns != 0 && now_ns >= since_ns + state_.timeout_ns &&
-         now_ns >= start_ns + GroupExchange::kGraceNs;
+         ((r.is_unheard && is_change(r.act) && has_refreshed) ||
+          now_ns >= start_ns + GroupExchange::kGraceNs);
 }
 
 void BatchRunner::assign(std::span<ChunkRequest> batch) {
@@ -101,12 +108,18 @@ size_t BatchRunner::find_groups(std::span<const ChunkRequest> batch, Group* grou
 bool BatchRunner::round(std::span<ChunkRequest> batch, uint64_t deadline_ns) {
   Group groups[kGroupsMax + 1];
   const size_t count = find_groups(batch, groups);
-  for (ChunkRequest& r : batch) r.group = ChunkRequest::kUnsent;
+  for (ChunkRequest& r : batch) {
+    r.group = ChunkRequest::kUnsent;
+    r.is_unheard = false;
+  }
   for (size_t i = 0; i < count; ++i) {
     Group& group = groups[i];
-    if (exchange_.open(group, deadline_ns) != 0) {
-      for (ChunkRequest& r : batch)
-        if (r.server == group.server) r.is_asking = false;
+    if (const int error = exchange_.open(group, deadline_ns); error != 0) {
+      for (ChunkRequest& r : batch) {
+        if (r.server != group.server) continue;
+        r.is_asking = false;
+        r.is_unheard = r.is_unheard || error == -ECONNREFUSED;
+      }
       continue;
     }
     OC_ASSERT(group.line != nullptr && group.line->connection.is_open());

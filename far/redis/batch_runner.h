@@ -24,7 +24,7 @@ class BatchRunner {
   static constexpr size_t kGroupsMax = 32;
 
   void assign(std::span<ChunkRequest> batch);
-  bool is_given_up(const ChunkRequest& r, uint64_t start_ns) const;
+  bool is_given_up(const ChunkRequest& r, uint64_t start_ns, bool has_refreshed) const;
   bool round(std::span<ChunkRequest> batch, uint64_t deadline_ns);
   static size_t find_groups(std::span<const ChunkRequest> batch, Group* groups);
 

@@ -39,6 +39,8 @@ struct ChunkRequest {
   bool is_plain = false;   // a write that must go through the script, whatever its size
   bool is_same = false;    // the same chunk as the request before: its value is asked for once
   bool is_absent = false;  // of packed chunks: there was no value
+  // Its server's address refused the connection of the last round: nobody listens there.
+  bool is_unheard = false;
 };
 
 inline bool is_of_part(Act act) { return act >= Act::kFence && act != Act::kDrop; }

@@ -40,8 +40,9 @@ class Chunks {
 
   // Carries out up to kBatchMax requests and sets their results: -ETIMEDOUT (no server, or too few
   // replicas, answered within the timeout; later requests to a server that has been silent for so
-  // long are given up within kGraceNs), -ENOSPC (the memory of a server is full), -ESTALE (another
-  // writer has the store), -EIO (the servers lost bytes of the part), -EACCES, -EPROTO.
+  // long are given up within kGraceNs, and changes at once if nobody listens there), -ENOSPC (the
+  // memory of a server is full), -ESTALE (another writer has the store), -EIO (the servers lost
+  // bytes of the part), -EACCES, -EPROTO.
   void run(std::span<ChunkRequest> batch) { runner_.run(batch); }
 
   // Asks for the names of the scripts; 0 or -errno. Call it before the first kWrite, kZero or
