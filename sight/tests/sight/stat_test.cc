@@ -69,20 +69,23 @@ TEST_F(Stat, LinesComeEachIntervalAsOftenAsAsked) {
 // On a busy machine there may be some in which the program does nothing.
 TEST_F(Stat, AnIntervalHasWhatIsBroughtInAgainAndAgain) {
   const Outcome outcome = beside(
-      ": > j; $O stat $P 50ms --json > j & S=$!\n"
-      "until grep -q '\"filled_a_second\":[1-9].*\"refault_share\":[01]' j; do :; done\n"
-      "kill -INT $S; wait $S",
+      "for more in '' --files; do\n"
+      ": > j$more; $O stat $P 50ms --json $more > j$more & S=$!\n"
+      "until grep -q '\"filled_a_second\":[1-9].*\"refault_share\":[01]' j$more; do :; done\n"
+      "kill -INT $S; wait $S; done",
       "4M", "data.bin again");
   EXPECT_EQ(outcome.err, "");
-  Outcome printed;
-  printed.out = text_of("j");
-  const std::vector<Json> lines = printed.lines();
-  const auto is_busy = [](const Json& line) {
-    return line["interval"].value("filled_a_second", 0.0) >= 1;
-  };
-  const auto busy = std::find_if(lines.begin(), lines.end(), is_busy);
-  ASSERT_NE(busy, lines.end()) << printed.out;
-  EXPECT_GT((*busy)["interval"].value("refault_share", 0.0), 0.5) << printed.out;
+  for (const char* name : {"j", "j--files"}) {
+    Outcome printed;
+    printed.out = text_of(name);
+    const std::vector<Json> lines = printed.lines();
+    const auto is_busy = [](const Json& line) {
+      return line["interval"].value("filled_a_second", 0.0) >= 1;
+    };
+    const auto busy = std::find_if(lines.begin(), lines.end(), is_busy);
+    ASSERT_NE(busy, lines.end()) << printed.out;
+    EXPECT_GT((*busy)["interval"].value("refault_share", 0.0), 0.5) << printed.out;
+  }
 }
 
 TEST_F(Stat, AProcessThatEndsIsToldAndNoFailure) {
