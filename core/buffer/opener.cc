@@ -1,6 +1,7 @@
 #include "core/buffer/opener.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,10 +16,12 @@ namespace {
 uint64_t start_of(int32_t process) {
   char path[32], text[1024];
   std::snprintf(path, sizeof path, "/proc/%d/stat", process);
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  // By number, as the caller may have a table of descriptors of its own: in a process that keeps
+  // account of the library's descriptors this one would be taken for one of the process's table.
+  const auto fd = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0));
   if (fd < 0) return 0;
   const ssize_t bytes = ::read(fd, text, sizeof text);
-  ::close(fd);
+  static_cast<void>(::syscall(SYS_close, fd));
   if (bytes <= 0) return 0;
   return os::ProcessStat({text, static_cast<size_t>(bytes)}).number(os::ProcessStat::kStartTicks);
 }

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdarg>
@@ -14,6 +15,7 @@
 #include "run/preload/own_descriptors.h"
 #include "run/preload/path_calls.h"
 #include "run/preload/watch.h"
+#include "run/preload/words.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -213,12 +215,17 @@ namespace {
 // handed back (file_of), and the parent's table stays as it is.
 int copied(int from, int copy) {
   if (copy < 0 || is_inside()) return copy;
+  if (copy == STDERR_FILENO && !is_borrowing()) note_standard_error();
   if (!DescriptorTable::is_marked(from) && !DescriptorTable::is_marked(copy)) return copy;
   afterwards([from, copy] {
-    if (!is_borrowing())
-      DescriptorTable::copied(from, copy);
-    else
+    if (is_borrowing()) {
       static_cast<void>(DescriptorTable::file_of(from));
+      return;
+    }
+    DescriptorTable::copied(from, copy);
+    TakenFile* const file = DescriptorTable::file_of(copy);
+    if (file != nullptr && (copy <= STDERR_FILENO || DescriptorTable::is_stdio(copy)))
+      Door::instance().hand_back_if_writable(*file, "the program may use it by stdio");
   });
   return copy;
 }

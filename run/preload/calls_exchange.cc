@@ -15,6 +15,7 @@
 #include "run/preload/calls.h"
 #include "run/preload/later_writes.h"
 #include "run/preload/leaving.h"
+#include "run/preload/window.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -152,6 +153,12 @@ ssize_t through(const iovec* near, int near_count, const iovec* far, unsigned lo
   return static_cast<ssize_t>(done);
 }
 
+bool is_any_a_peers(const iovec* list, unsigned long count) {
+  return list != nullptr && std::any_of(list, list + count, [](const iovec& v) {
+           return Window::may_be_a_peers(v.iov_base, v.iov_len);
+         });
+}
+
 bool is_sane(unsigned long near_count, unsigned long far_count, unsigned long flags) {
   return flags == 0 && near_count <= IOV_MAX && far_count <= IOV_MAX;
 }
@@ -176,7 +183,9 @@ OUTCORE_EXPORT ssize_t process_vm_readv(pid_t pid, const iovec* near, unsigned l
 }
 
 // The kernel pins pages of the other process, and writes to them although they may have been
-// evicted there meanwhile. So the call is refused where the other process may have managed memory.
+// evicted there meanwhile. So the call is refused where the other process may have managed memory:
+// under --alloc anywhere, otherwise in the window, which all processes of the run have at the same
+// addresses.
 OUTCORE_EXPORT ssize_t process_vm_writev(pid_t pid, const iovec* near, unsigned long near_count,
                                          const iovec* far, unsigned long far_count,
                                          unsigned long flags) noexcept {
@@ -186,7 +195,8 @@ OUTCORE_EXPORT ssize_t process_vm_writev(pid_t pid, const iovec* near, unsigned 
   const bool is_own = pid == ::getpid();
   const auto n = static_cast<int>(near_count);
   if (is_inside() || !is_sane(near_count, far_count, flags)) return call();
-  if (!is_own && are_later_writes_refused()) return fail(ENOSYS);
+  if (!is_own && (are_later_writes_refused() || is_any_a_peers(far, far_count)))
+    return fail(ENOSYS);
   if (is_own && (is_any_ours(near, near_count) || is_any_ours(far, far_count)))
     return copy_within(far, static_cast<int>(far_count), near, n);
   if (!needs_bounce() || !is_any_ours(near, near_count)) return call();

@@ -1,5 +1,6 @@
 // stdio, which reads and writes by calls that we do not see. See calls.h.
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include "run/preload/descriptor_table.h"
 #include "run/preload/joining_open.h"
 #include "run/preload/path_calls.h"
+#include "run/preload/words.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -61,6 +63,7 @@ OUTCORE_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
   if (fd >= 0) DescriptorTable::closed(fd);  // by the call, also if that fails
   FILE* const again = opened_stdio(real().freopen(path, mode, stream));
   if (file != nullptr) afterwards([file] { Door::instance().closed_descriptor(*file); });
+  if (is_noted && again != nullptr && ::fileno(again) == STDERR_FILENO) note_standard_error();
   return again;
 }
 OUTCORE_ALIAS(FILE*, freopen64, (const char*, const char*, FILE*), freopen);

@@ -71,7 +71,6 @@ void DescriptorTable::set_stdio(int fd, bool is) {
 
 void DescriptorTable::copied(int from, int to) {
   if (is_inside_table(from) && is_inside_table(to)) set_file(to, entry_of(from));
-  set_stdio(to, false);
 }
 
 void DescriptorTable::closed(int fd) {

@@ -20,6 +20,7 @@
 #include "run/preload/fork.h"
 #include "run/preload/heap.h"
 #include "run/preload/last_store.h"
+#include "run/preload/leaving.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/own_memory.h"
 #include "run/preload/own_threads.h"
@@ -81,7 +82,10 @@ void prepare_fork() {
   static_cast<void>(is_prepared);
 }
 
-void Door::begin() { owner_ = ::getpid(); }
+void Door::begin() {
+  owner_ = ::getpid();
+  note_standard_error();
+}
 
 bool Door::is_of_another_process() const {
   const pid_t owner = owner_.load(std::memory_order_relaxed);
@@ -118,6 +122,7 @@ void Door::after_fork_in_child() {
   owner_ = ::getpid();
   Watch::instance().forget_in_child();
   LastStore::forget_in_child();
+  forget_leaving_in_child();
   // The parent's runtime cannot be used here, and must not be ended either, so it is never freed.
   static_cast<void>(new std::shared_ptr<Runtime::Impl>(std::move(runtime_)));
   runtime_ = nullptr;

@@ -35,10 +35,7 @@ constexpr uint64_t kBytesMost = uint64_t{1} << 46;  // of one block
 // Says what was done wrong, and ends the program as the C library does. Allocates nothing.
 [[noreturn]] void refuse(const char* call, const char* what) {
   const char* const text[] = {"outcore: ", call, "(): ", what, "\n"};
-  for (const char* part : text) {
-    const ssize_t ignored = real().write(STDERR_FILENO, part, std::strlen(part));
-    static_cast<void>(ignored);
-  }
+  for (const char* part : text) say_raw(part, std::strlen(part));
   real().abort();
   __builtin_unreachable();
 }

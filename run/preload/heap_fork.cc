@@ -50,10 +50,7 @@ std::unique_ptr<HeapCopy> make_copy(const HeapViews& views) {
       "outcore: a forked child touched memory of its parent that --alloc put on scratch space, and "
       "of which it has no copy (",
       why, "): start it by exec or spawn, or raise --alloc\n"};
-  for (const char* part : text) {
-    const ssize_t ignored = real().write(STDERR_FILENO, part, std::strlen(part));
-    static_cast<void>(ignored);
-  }
+  for (const char* part : text) say_raw(part, std::strlen(part));
   real()._exit(128 + SIGSEGV);
   __builtin_unreachable();
 }

@@ -18,6 +18,7 @@
 #include "run/preload/real.h"
 #include "run/preload/sandbox.h"
 #include "run/preload/settings.h"
+#include "run/preload/words.h"
 
 namespace outcore::preload {
 namespace {
@@ -33,10 +34,7 @@ void say_that_it_cannot_be(const char* why) {
   const char* const text[] = {"outcore: ", why,
                               ": what the program wrote to mapped files since its last msync may "
                               "not be stored\n"};
-  for (const char* part : text) {
-    const ssize_t ignored = real().write(STDERR_FILENO, part, std::strlen(part));
-    static_cast<void>(ignored);
-  }
+  for (const char* part : text) say_raw(part, std::strlen(part));
 }
 
 void* store_whenever_asked(void*) {
@@ -78,8 +76,7 @@ void say_that_it_is_stuck(uint64_t seconds) {
   const int n =
       std::snprintf(text, sizeof text, "outcore: %s did not go on for %lu s\n", what, seconds);
   OC_ASSERT(n > 0 && static_cast<size_t>(n) < sizeof text);
-  const ssize_t ignored = real().write(STDERR_FILENO, text, static_cast<size_t>(n));
-  static_cast<void>(ignored);
+  say_raw(text, static_cast<size_t>(n));
 }
 
 }  // namespace

@@ -1,10 +1,15 @@
 #include "run/preload/leaving.h"
 
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
@@ -25,6 +30,14 @@ std::atomic<uint32_t> starting_count{0};
 bool has_sent(const Identity& file) {
   const size_t count = sent_count.load();
   return count > kSentMax || std::count(sent.data(), sent.data() + count, file) != 0;
+}
+
+// Such files are never taken; programs send many of them.
+bool is_in_memory(int fd) {
+  struct statfs about;
+  if (::fstatfs(fd, &about) != 0) return false;
+  const auto kind = static_cast<uint64_t>(about.f_type);
+  return kind == TMPFS_MAGIC || kind == RAMFS_MAGIC || kind == HUGETLBFS_MAGIC;
 }
 
 }  // namespace
@@ -48,8 +61,8 @@ void let_leave(const std::function<bool(int)>& leaves) {
 void let_be_sent(int fd) {
   const int saved_errno = errno;
   struct stat about;
-  const bool is_file =
-      ::fstat(fd, &about) == 0 && (S_ISREG(about.st_mode) || S_ISBLK(about.st_mode));
+  const bool is_file = ::fstat(fd, &about) == 0 &&
+                       (S_ISREG(about.st_mode) || S_ISBLK(about.st_mode)) && !is_in_memory(fd);
   if (is_file && !Door::instance().is_of_another_process()) {
     const os::SignalBlock block;
     const os::Locked locked(lock);
@@ -98,6 +111,12 @@ void note_received(const msghdr& message) {
     Door::instance().note_descriptor(fd);
     Door::instance().opened_as_stranger(fd);
   });
+}
+
+// Other threads of the parent may have held the lock, or have been starting programs.
+void forget_leaving_in_child() {
+  std::construct_at(&lock);
+  starting_count.store(0);
 }
 
 bool was_sent(const Identity& file) {

@@ -22,6 +22,8 @@ void let_descriptors_leave(const msghdr* message);  // those that the message ca
 // Those that came with it: other processes may write their files together.
 void note_received(const msghdr& message);
 bool was_sent(const Identity& file);
+// In a forked child, before any other thread.
+void forget_leaving_in_child();
 
 // While it exists, a program is being started and inherits descriptors. No file is taken for
 // writing meanwhile, because it cannot be known yet whether the new program has it.

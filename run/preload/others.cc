@@ -148,7 +148,7 @@ OwnUse own_use_of(const Identity& file, const std::function<bool(std::byte*)>& i
   for_each_own_descriptor(file, [&](int fd) {
     const int flags = ::fcntl(fd, F_GETFL, 0L);
     if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) use.is_open_for_writing = true;
-    if (DescriptorTable::is_stdio(fd)) use.is_in_stdio = true;
+    if (fd <= STDERR_FILENO || DescriptorTable::is_stdio(fd)) use.is_in_stdio = true;
   });
   use.kernel_mappings = count_maps("/proc/self", file, is_known);
   use.has_later_writes = has_ring();

@@ -23,6 +23,8 @@ int first_own() {
   return std::min(256, soft / 4 * 3);
 }
 
+constinit thread_local int takers = 0;  // how many LowNumbersTaken this thread has
+
 int first_own_once() {
   static const int first = first_own();
   return first;
@@ -35,7 +37,7 @@ int OwnDescriptors::keep(int fd) {
   const int saved_errno = errno;
   const int first = first_own_once();
   int kept = fd;
-  if (fd < first) {
+  if (fd < first && takers == 0) {
     const int moved = real().fcntl(fd, F_DUPFD_CLOEXEC, first);
     if (moved >= 0) {
       real().close(fd);
@@ -58,6 +60,7 @@ bool OwnDescriptors::has(int fd) {
 }
 
 LowNumbersTaken::LowNumbersTaken() {
+  ++takers;
   const int first = first_own_once();
   for (int fd = real().open("/dev/null", O_PATH | O_CLOEXEC); fd >= 0;
        fd = real().fcntl(fd, F_DUPFD_CLOEXEC, 0)) {
@@ -67,6 +70,7 @@ LowNumbersTaken::LowNumbersTaken() {
 }
 
 LowNumbersTaken::~LowNumbersTaken() {
+  --takers;
   for (const int fd : taken_) real().close(fd);
 }
 

@@ -20,9 +20,10 @@ class OwnDescriptors {
   static int next(int from);
 };
 
-// While it exists, a new descriptor gets a high number at once. To move a descriptor afterwards
-// would close one of the file, and that would drop the POSIX locks that the process holds on the
-// file.
+// While it exists, a new descriptor of its thread gets a high number at once. To move a descriptor
+// afterwards would close one of the file, and that would drop the POSIX locks that the process
+// holds on the file. So one that gets a low number nevertheless, as another thread has just closed
+// it, stays there.
 class LowNumbersTaken {
  public:
   LowNumbersTaken();

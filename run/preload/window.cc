@@ -73,6 +73,7 @@ long call_past(long number, uint64_t first) {
 std::atomic<Window::Offer> Window::offer_{Offer::kUnknown};
 std::atomic<bool> Window::is_ready_{false};
 std::atomic<bool> Window::is_answering_{false};
+std::atomic<uint64_t> Window::offered_base_{0};
 uint64_t Window::base_ = 0;
 constinit thread_local bool is_trying_traps = false;
 constinit thread_local unsigned trap_count = 0;
@@ -88,6 +89,9 @@ bool Window::read_environment() {
   const std::string_view named = text == nullptr ? "" : text;
   named.copy(given, sizeof given - 1);
   const bool is_none = named.empty() || named.starts_with(WindowPlace::kNone);
+  const std::optional<WindowPlace> place =
+      is_none ? std::nullopt : WindowPlace::parse(std::string(named).c_str());
+  if (place) offered_base_.store(place->base);
   offer_.store(is_none ? Offer::kNone : Offer::kThere);
   return !is_none;
 }
@@ -107,6 +111,12 @@ bool Window::covers(const void* address, uint64_t size_bytes) {
   if (!is_ready()) return false;
   const uint64_t at = reinterpret_cast<uint64_t>(address) - base_;
   return at < WindowPlace::kBytes && size_bytes <= WindowPlace::kBytes - at;
+}
+
+bool Window::may_be_a_peers(const void* address, uint64_t size_bytes) {
+  if (!is_offered() || size_bytes == 0) return false;
+  const uint64_t base = offered_base_.load(), from = reinterpret_cast<uint64_t>(address);
+  return base != 0 && (from - base < WindowPlace::kBytes || base - from < size_bytes);
 }
 
 long Window::call(long number, const long (&w)[6]) {

@@ -36,6 +36,9 @@ class Window {
   static bool is_ready() { return is_ready_.load(std::memory_order_acquire); }
   // Whether it is ready, and all of the range lies in it. Async-signal-safe.
   static bool covers(const void* address, uint64_t size_bytes);
+  // Whether any of the range lies where the processes of this run have their windows, each at the
+  // same addresses. Any thread.
+  static bool may_be_a_peers(const void* address, uint64_t size_bytes);
 
   // Gets it ready, if that was not tried before. Any thread; takes no other lock of ours.
   bool prepare();
@@ -69,6 +72,7 @@ class Window {
 
   static std::atomic<Offer> offer_;
   static std::atomic<bool> is_ready_, is_answering_;
+  static std::atomic<uint64_t> offered_base_;  // 0: none
   static uint64_t base_;
 
   WindowPlace place_;

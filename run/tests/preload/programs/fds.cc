@@ -1,5 +1,6 @@
 // fds DIR [BYTES]: descriptors have the numbers that they have always had, whatever is mapped; a
 // mapping lives on when all of them are closed; and locks stay.
+#include <cstring>
 #include <filesystem>
 
 #include "program.h"
@@ -67,6 +68,32 @@ void locks_stay(uint64_t bytes) {
   std::printf("locks stay\n");
 }
 
+// stdio writes past whoever looks at calls: a mapping shows it all the same, whether standard
+// output became the file before it was mapped or afterwards.
+void standard_output_is_seen(uint64_t bytes) {
+  for (const bool is_first : {true, false}) {
+    const int number = make_file("fds", bytes, 6);
+    std::fflush(stdout);
+    const int before = ::dup(STDOUT_FILENO);
+    if (is_first) require(::dup2(number, STDOUT_FILENO) == STDOUT_FILENO, "dup2");
+    uint64_t* words = map(number, bytes, PROT_READ | PROT_WRITE);
+    require(is_filled(words, bytes / 8, 6), "the mapping shows the file");
+    words[1] = 7;
+    if (!is_first) require(::dup2(number, STDOUT_FILENO) == STDOUT_FILENO, "dup2 of a mapped one");
+    require(::lseek(number, 0, SEEK_SET) == 0, "lseek");
+    std::printf("8 bytes.");
+    std::fflush(stdout);
+    require(::dup2(before, STDOUT_FILENO) == STDOUT_FILENO && ::close(before) == 0, "dup2 back");
+    require(std::memcmp(words, "8 bytes.", 8) == 0 && words[1] == 7, "the mapping shows all");
+    require(::munmap(words, bytes) == 0, "munmap");
+    uint64_t back[2] = {};
+    require(::pread(number, back, sizeof back, 0) == sizeof back, "pread");
+    require(std::memcmp(back, "8 bytes.", 8) == 0 && back[1] == 7, "the file has all");
+    require(::close(number) == 0 && ::unlink("fds") == 0, "close, unlink");
+  }
+  std::printf("standard output is seen\n");
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -121,5 +148,6 @@ int main(int count, char** arguments) {
     require(!has_removed(), "nobody has it open");
   }
   locks_stay(bytes);
+  standard_output_is_seen(bytes);
   return 0;
 }
