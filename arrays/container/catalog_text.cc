@@ -134,6 +134,7 @@ bool is_sound(const Entry& entry) {
   if (!count || entry.offset > kBytesMax || entry.size_bytes > kBytesMax) return false;
   if (entry.is_inline())
     return entry.block_bytes == 0 && entry.value.size() == count.value() * entry.type.size_bytes;
+  if (count.value() == 0) return false;  // what has no elements has no place either
   if (!has_room_for_sums(entry)) return false;
   return entry.size_bytes >= bytes_of(entry) && entry.offset % base::kSystemPage == 0;
 }

@@ -272,6 +272,45 @@ TEST(ForgedContainers, ATextHasOneDimension) {
     }
 }
 
+// Its tiles, of which there are none, would be those before the first one.
+TEST(ForgedContainers, AnArrayWithoutElementsHasNoPlace) {
+  const scene::Folder folder;
+  for (const std::string compress : {"", "zstd:3", "lz4"}) {
+    const std::string path = folder.path() + "/" + compress + ".oca";
+    arrays::Entry entry;
+    entry.type = {"|u1", 1};
+    entry.dims = {0};
+    entry.tiles = {512};
+    entry.compress = compress;
+    entry.size_bytes = 4096;
+    forge(path, entry);
+    const auto in = Arrays::open(path);
+    EXPECT_EQ(in.code(), EIO) << compress;
+    if (in.ok()) static_cast<void>(in->verify("", {}));
+  }
+}
+
+// What is made here is never refused so: it has no place.
+TEST(ForgedContainers, AnArrayWithoutElementsThatWasStoredIsThere) {
+  const scene::Folder folder;
+  const std::string path = folder.path() + "/a.oca";
+  Arrays out = Arrays::open(path, ArraysMode::kWrite).value();
+  for (const std::string compress : {"", "zstd", "lz4"})
+    for (const Dims& tiles : {Dims{}, Dims{512, 4}}) {
+      ArrayOptions options;
+      options.compress = compress;
+      options.tiles = tiles;
+      const std::string name = compress + std::to_string(tiles.size());
+      ASSERT_TRUE(out.store_whole("s" + name, {"<f8", 8}, {0, 9}, nullptr, options).ok());
+      ASSERT_TRUE(out.alloc("a" + name, {"<f8", 8}, {9, 0}, options).ok());
+    }
+  ASSERT_TRUE(out.close().ok());
+  const auto in = Arrays::open(path);
+  ASSERT_TRUE(in.ok()) << in.message();
+  EXPECT_EQ(in->list().size(), 12u);
+  EXPECT_EQ(in->verify("", {})->damages, 0u);
+}
+
 TEST(ForgedContainers, ATextOfTwoDimensionsIsNotStored) {
   const scene::Folder folder;
   Arrays out = Arrays::open(folder.path() + "/a.oca", ArraysMode::kWrite).value();
