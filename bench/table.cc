@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bench/data.h"
 #include "bench/judges.h"
 #include "bench/lookup_data.h"
 #include "cli/text.h"
@@ -285,12 +286,27 @@ std::vector<Row> Rows::all() {
 
 }  // namespace
 
+namespace {
+
+// Whether both work on the same file, if they are in the same folder.
+bool has_same_data(const Options& a, const Options& b) {
+  const auto kind = [](const Options& o) {
+    return o.workload == "scan" ? "random-io" : o.workload;
+  };
+  return kind(a) == kind(b) && a.size_bytes == b.size_bytes && a.scale == b.scale &&
+         a.structure == b.structure;
+}
+
+}  // namespace
+
 std::vector<Row> table_rows(const TableOptions& options) { return Rows(options).all(); }
 
-RowResult run_row(const Row& row, const std::function<void(const RunResult&)>& see) {
+RowResult RowRunner::run(const Row& row, const std::function<void(const RunResult&)>& see) {
   Parts parts;
   RowResult result;
   for (const Options& options : row.parts) {
+    if (!before_ || !has_same_data(*before_, options)) Data::remove_kept();
+    before_ = options;
     auto series = run_in_turns(options, see);
     if (!series) {
       result = {{}, {}, series.message(), false, false};

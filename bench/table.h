@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,16 @@ struct Row {
 
 std::vector<Row> table_rows(const TableOptions& options);
 
-// Runs one row; `see` hears of each run.
-RowResult run_row(const Row& row, const std::function<void(const RunResult&)>& see);
+// Runs rows one after the other. What one has made stays for the next, unless that needs other
+// data: the devices have room for one kind of data, and for what a run makes beside it. The caller
+// removes what is left (Data::remove_kept).
+class RowRunner {
+ public:
+  // `see` hears of each run.
+  RowResult run(const Row& row, const std::function<void(const RunResult&)>& see);
+
+ private:
+  std::optional<Options> before_;
+};
 
 }  // namespace outcore::bench

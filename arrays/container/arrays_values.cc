@@ -118,6 +118,11 @@ Result<Entry> make_entry(const std::string& attempted, const std::string& name,
     return wrong(attempted, "an element of " + type.name + " has " +
                                 std::to_string(known->size_bytes) + " bytes, not " +
                                 std::to_string(type.size_bytes));
+  if (!arrays::has_right_rank(known.value(), dims))
+    return wrong(attempted, type.name +
+                                " is one value of bytes: give it one dimension, how many they "
+                                "are, not " +
+                                std::to_string(dims.size()));
   Entry entry;
   entry.name = name;
   entry.type = known.value();
@@ -238,7 +243,9 @@ Result<std::string> Arrays::load_text(const std::string& name) const {
   const Status s = load_whole(name, {}, [&](const ArrayInfo& info) -> Result<void*> {
     if (info.type.name != "text" && info.type.name != "object")
       return wrong("load '" + name + "'", "it holds " + info.type.name + ", not text");
-    text.resize(info.dims.empty() ? 0 : info.dims.front());
+    if (!arrays::has_right_rank(info.type, info.dims))
+      return wrong("load '" + name + "'", "it is " + arrays::text_of(info.dims) + ", no text");
+    text.resize(info.dims.front());
     return static_cast<void*>(text.data());
   });
   if (!s.ok()) return s.error();

@@ -43,6 +43,8 @@ struct Entry {
 // they are too many.
 uint64_t bytes_of(const Entry& entry);
 uint64_t bytes_of_tile(const Entry& entry);  // REQUIRES: it has tiles
+// Whether so many dimensions may be of the type: a text or an object has one, its bytes.
+bool has_right_rank(const ArrayType& type, const Dims& dims);
 
 // A session: the processes that write together.
 struct Session {

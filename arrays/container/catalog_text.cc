@@ -114,7 +114,12 @@ uint64_t bytes_of(const Entry& entry) {
   return count ? count.value() * entry.type.size_bytes : kBytesMax + 1;
 }
 
+bool has_right_rank(const ArrayType& type, const Dims& dims) {
+  return (type.name != "text" && type.name != "object") || dims.size() == 1;
+}
+
 bool is_sound(const Entry& entry) {
+  if (!has_right_rank(entry.type, entry.dims)) return false;
   if (!entry.tiles.empty() && entry.tiles.size() != entry.dims.size()) return false;
   for (const uint64_t tile : entry.tiles)
     if (tile == 0 || tile > kBytesMax) return false;
@@ -129,6 +134,7 @@ bool is_sound(const Entry& entry) {
   if (!count || entry.offset > kBytesMax || entry.size_bytes > kBytesMax) return false;
   if (entry.is_inline())
     return entry.block_bytes == 0 && entry.value.size() == count.value() * entry.type.size_bytes;
+  if (count.value() == 0) return false;  // what has no elements has no place either
   if (!has_room_for_sums(entry)) return false;
   return entry.size_bytes >= bytes_of(entry) && entry.offset % base::kSystemPage == 0;
 }

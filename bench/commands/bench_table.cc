@@ -41,6 +41,7 @@ int run_table(const TableRequest& request) {
   tell_devices(request.options);
   std::printf("\n%-50s %-36s %-30s %s\n", "work", "at least", "figure", "");
   unsigned met = 0, missed = 0, open = 0, left_out = 0;
+  bench::RowRunner runner;
   for (const bench::Row& row : bench::table_rows(request.options)) {
     if (is_interrupted()) break;
     bench::RowResult result;
@@ -49,7 +50,7 @@ int run_table(const TableRequest& request) {
       result.is_measured = false;
       ++left_out;
     } else {
-      result = bench::run_row(row, [&](const bench::RunResult& run) {
+      result = runner.run(row, [&](const bench::RunResult& run) {
         Json line = run.to_json();
         line["row"] = row.name;
         json << line.dump() << '\n' << std::flush;

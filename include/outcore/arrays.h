@@ -67,7 +67,8 @@ struct Communicator {
 };
 
 // The type of an element, written as in NumPy: "<f8", "<i4", "<c16", "|b1", "S12" (bytes, padded
-// with zeros), "V24" (any struct); "text" and "object" are one value of bytes.
+// with zeros), "V24" (any struct); "text" and "object" are one value of bytes, and
+// have one dimension: how many they are.
 struct ArrayType {
   std::string name;
   uint32_t size_bytes = 0;

@@ -98,12 +98,12 @@ struct CheckpointOptions {
 };
 
 struct CheckpointReport {
-  uint32_t number = 0;           // from the first page frozen to the release of the last thread
-  uint64_t pause_ns = 0;         // the whole call
-  uint64_t seconds_ns = 0;       // written pages that were stored while the program ran
-  uint64_t precopied_bytes = 0;  // the rest, frozen and then stored
-  uint64_t frozen_bytes = 0;     // those that were left, and taken away
-  uint64_t frozen_pages = 0;
+  uint32_t number = 0;           // of the checkpoint; ascends
+  uint64_t pause_ns = 0;         // from the first page frozen to the release of the last thread
+  uint64_t seconds_ns = 0;       // the whole call
+  uint64_t precopied_bytes = 0;  // written pages that were stored while the program ran
+  uint64_t frozen_bytes = 0;     // the rest, frozen and then stored
+  uint64_t frozen_pages = 0;     // how many pages that were
   uint64_t copied_bytes = 0;     // memory parts, and regions of other stores: bytes that differed
   uint64_t stopped_threads = 0;  // 0: no thread had to be stopped
 };

@@ -104,8 +104,8 @@ class Heap {
   size_t usable_bytes(const void* block) const;  // at least what was asked for. REQUIRES: as free()
   bool owns(const void* p) const;  // true for every address of this heap, allocated or not
 
-  // Gives free memory back to the store now, except what the caches of other threads hold (at most
-  // 64 KiB for each block size). Returns the store's first error.
+  // Gives free memory back to the store now, except what the caches of other threads hold (of each
+  // block size at most 64 KiB, or 8 blocks). Returns the store's first error.
   Status trim();
   // As the functions of Region, for memory of this heap. For a heap in ordinary memory they succeed
   // and do nothing.

@@ -102,7 +102,7 @@ typedef struct oc_options {
   uint64_t budget_min_bytes, budget_max_bytes;  // of a budget that adapts: see outcore/options.h
   uint32_t adapts_budget;                       // 1: it follows what the machine has left
   uint32_t fetch;                               // how much a miss brings in; 0: not set
-  const char *buffer, *report_file;             // see outcore/options.h, as for
+  const char *buffer, *report_file;             // see outcore/options.h, as for event_batch
   uint32_t event_batch;
 } oc_options;
 

@@ -63,7 +63,7 @@ struct StoreKind {
 
   std::string scheme;                   // lower case, two characters at least
   std::string syntax;                   // for `outcore info`: "tape:DRIVE?speed=N"
-  std::string summary;                  // the parameters of this kind; others are refused
+  std::string summary;                  // one line for `outcore info`
   std::vector<std::string> parameters;  // its own: others are refused
 
   // Opens or creates a store. Any thread. REQUIRED.

@@ -31,7 +31,7 @@ constexpr RuntimeOption kRuntimeOptions[] = {
     {"budget", "SIZE", "memory for resident pages: 4G, 25% of what is available, or auto (50%)"},
     {"budget_min", "SIZE", "auto follows what others leave: the least that it shrinks to (16M)"},
     {"budget_max", "SIZE", "the most that --budget auto grows to (none)"},
-    {"policy", "NAME", "which pages leave, as in s3-fifo or di-mmap:hot=75%"},
+    {"policy", "NAME", "which pages leave, as in s3-fifo or di-mmap:hot=75% (auto)"},
     {"page", "SIZE", "unit of fault, eviction and I/O: 4k … 16M (4k)"},
     {"readahead", "SIZE", "largest window of a sequential reader; 0: none (2M)"},
     {"fetch", "NAME", "what a miss brings in: auto (as much as pays) or page (auto)"},

@@ -84,8 +84,9 @@ man_page_is_clean() {
 # Every option that --help tells is in the manual; the completions ask --help themselves.
 manual_is_complete() {
   local commands=("" info demo bench run check residency warm evict) workload option text status=0
-  for workload in random-io scan sort bfs components pagerank graph-construct images kmers ycsb \
-    matmul is cg ft compare report table ingest generate checkpoint arrays; do
+  for workload in random-io scan sort bfs components pagerank alloc map-lookup stream jacobi \
+    graph-construct three-parts images kmers ycsb matmul is cg ft compare report table ingest \
+    generate checkpoint arrays; do
     commands+=("bench $workload")
   done
   commands+=(top stat "heap check" "heap info" "buffers ls" "buffers resize" "buffers end" serve)

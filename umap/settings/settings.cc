@@ -161,7 +161,10 @@ void Settings::set_watermarks(RuntimeOptions* options) const {
   if (!counts(Setting::kLowPercent, "low_watermark") &&
       !counts(Setting::kHighPercent, "high_watermark"))
     return;
-  if (outcore_options_.contains("low_watermark") || outcore_options_.contains("high_watermark"))
+  const bool by_program =
+      by(Setting::kLowPercent) == By::kProgram || by(Setting::kHighPercent) == By::kProgram;
+  if (!by_program &&
+      (outcore_options_.contains("low_watermark") || outcore_options_.contains("high_watermark")))
     return;
   if (get(Setting::kLowPercent) >= get(Setting::kHighPercent)) {
     std::fprintf(stderr,

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "arrays/container/catalog_text.h"
+#include "arrays/container/container_storage.h"
 #include "outcore/arrays.h"
 #include "tests/folder.h"
 #include "tests/share.h"
@@ -227,6 +228,101 @@ TEST(ForgedRecords, ThatAreNestedDeeplyAreRefused) {
   std::vector<uint8_t> record(1'000'000, 0x81);
   record.back() = 0x01;
   EXPECT_FALSE(arrays::decode(record).ok());
+}
+
+// A container with one finished array that was never stored: whoever forged it has all checksums.
+void forge(const std::string& path, arrays::Entry entry) {
+  ASSERT_TRUE(Arrays::open(path, ArraysMode::kWrite)->close().ok());
+  std::ofstream(path, std::ios::binary | std::ios::in | std::ios::ate)
+      << std::string(1 << 20, '\0');
+  arrays::StorageOptions options;
+  options.uri = path;
+  options.is_writable = true;
+  options.runtime = std::make_shared<arrays::LentRuntime>(nullptr);
+  const auto storage = arrays::open_storage(options);
+  ASSERT_TRUE(storage.ok()) << storage.message();
+  arrays::Catalog catalog(*storage.value());
+  ASSERT_TRUE(catalog.load().ok());
+  entry.id = 1;
+  entry.name = "it";
+  if (entry.value.empty()) entry.offset = catalog.find_room(1 << 20, true);
+  arrays::Change change;
+  change.put.push_back(entry);
+  ASSERT_TRUE(catalog.append(change, true).ok());
+}
+
+// Whoever loads a text has room for its first dimension only.
+TEST(ForgedContainers, ATextHasOneDimension) {
+  const scene::Folder folder;
+  int number = 0;
+  for (const char* const type : {"text", "object"})
+    for (const Dims& dims : {Dims{1, 100'000}, Dims{1, 1000}, Dims{}}) {
+      const std::string path = folder.path() + "/" + std::to_string(number++) + ".oca";
+      arrays::Entry entry;
+      entry.type = {type, 1};
+      entry.dims = dims;
+      if (dims.empty() || dims[1] < 100'000)
+        entry.value.resize(dims.empty() ? 1 : 1000, 'x');
+      else
+        entry.size_bytes = 1 << 20;
+      forge(path, entry);
+      const auto in = Arrays::open(path);
+      EXPECT_EQ(in.code(), EIO) << type << arrays::text_of(dims);
+      if (in.ok()) static_cast<void>(in->load<std::string>("it"));
+    }
+}
+
+// Its tiles, of which there are none, would be those before the first one.
+TEST(ForgedContainers, AnArrayWithoutElementsHasNoPlace) {
+  const scene::Folder folder;
+  for (const std::string compress : {"", "zstd:3", "lz4"}) {
+    const std::string path = folder.path() + "/" + compress + ".oca";
+    arrays::Entry entry;
+    entry.type = {"|u1", 1};
+    entry.dims = {0};
+    entry.tiles = {512};
+    entry.compress = compress;
+    entry.size_bytes = 4096;
+    forge(path, entry);
+    const auto in = Arrays::open(path);
+    EXPECT_EQ(in.code(), EIO) << compress;
+    if (in.ok()) static_cast<void>(in->verify("", {}));
+  }
+}
+
+// What is made here is never refused so: it has no place.
+TEST(ForgedContainers, AnArrayWithoutElementsThatWasStoredIsThere) {
+  const scene::Folder folder;
+  const std::string path = folder.path() + "/a.oca";
+  Arrays out = Arrays::open(path, ArraysMode::kWrite).value();
+  for (const std::string compress : {"", "zstd", "lz4"})
+    for (const Dims& tiles : {Dims{}, Dims{512, 4}}) {
+      ArrayOptions options;
+      options.compress = compress;
+      options.tiles = tiles;
+      const std::string name = compress + std::to_string(tiles.size());
+      ASSERT_TRUE(out.store_whole("s" + name, {"<f8", 8}, {0, 9}, nullptr, options).ok());
+      ASSERT_TRUE(out.alloc("a" + name, {"<f8", 8}, {9, 0}, options).ok());
+    }
+  ASSERT_TRUE(out.close().ok());
+  const auto in = Arrays::open(path);
+  ASSERT_TRUE(in.ok()) << in.message();
+  EXPECT_EQ(in->list().size(), 12u);
+  EXPECT_EQ(in->verify("", {})->damages, 0u);
+}
+
+TEST(ForgedContainers, ATextOfTwoDimensionsIsNotStored) {
+  const scene::Folder folder;
+  Arrays out = Arrays::open(folder.path() + "/a.oca", ArraysMode::kWrite).value();
+  const std::string bytes(1024, 'x');
+  for (const char* const type : {"text", "object"})
+    for (const Dims& dims : {Dims{4, 256}, Dims{}}) {
+      const Status s = out.store_whole("it", {type, 1}, dims, bytes.data());
+      ASSERT_EQ(s.code(), EINVAL) << type;
+      EXPECT_THAT(s.message(), HasSubstr("one dimension"));
+      EXPECT_EQ(out.alloc("it", {type, 1}, dims).code(), EINVAL);
+    }
+  EXPECT_FALSE(out.has("it"));
 }
 
 // OUTCORE_TEST_SHARE=N: one part in N of them.

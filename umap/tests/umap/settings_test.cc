@@ -120,6 +120,17 @@ TEST(UmapSettings, OutcoresOptionsTakePrecedenceAndTheProgramHasTheLastWord) {
   EXPECT_EQ(options.budget_bytes, 1'638'400U);
 }
 
+TEST(UmapSettings, AWatermarkOfTheProgramTakesPrecedenceOverOutcoresOptions) {
+  Read read({{"OUTCORE_LOW_WATERMARK", "50"}, {"UMAP_EVICT_LOW_WATER_THRESHOLD", "60"}});
+  EXPECT_FALSE(read.settings.options().low_watermark.has_value()) << "Outcore's option holds";
+  ASSERT_TRUE(read.settings.set(Setting::kHighPercent, 80).ok());
+  EXPECT_EQ(read.settings.options().high_watermark, 80U);
+  ASSERT_TRUE(read.settings.set(Setting::kLowPercent, 40).ok());
+  const RuntimeOptions options = read.settings.options();
+  EXPECT_EQ(options.high_watermark, 80U);
+  EXPECT_EQ(options.low_watermark, 40U);
+}
+
 TEST(UmapSettings, WhatIsOutOfRangeChangesNothing) {
   Read read({});
   EXPECT_EQ(read.settings.set(Setting::kPageBytes, 0).code(), EINVAL);
