@@ -284,10 +284,6 @@ std::vector<Row> Rows::all() {
   return rows_;
 }
 
-}  // namespace
-
-namespace {
-
 // Whether both work on the same file, if they are in the same folder.
 bool has_same_data(const Options& a, const Options& b) {
   const auto kind = [](const Options& o) {

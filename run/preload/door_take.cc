@@ -1,10 +1,8 @@
 // How a mapping of the program is taken. See door.h.
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +23,7 @@
 #include "run/preload/deadly_signals.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
+#include "run/preload/in_memory.h"
 #include "run/preload/last_store.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/own_memory.h"
@@ -82,13 +81,7 @@ std::string why_never(const NewMapping& made, const struct stat& about, const st
   if (S_ISBLK(about.st_mode) && !s.is_named(path)) return "a block device: name it by --map";
   if (!S_ISBLK(about.st_mode) && !S_ISREG(about.st_mode)) return "no file";
   if (path.rfind("/memfd:", 0) == 0 || path.rfind("/SYSV", 0) == 0) return "memory, not a file";
-  constexpr long kSecretMemory = 0x5345434d, kGuestMemory = 0x474d454d;  // memfd_secret, KVM's
-  struct statfs filesystem;
-  if (S_ISREG(about.st_mode) && ::fstatfs(made.fd, &filesystem) == 0 &&
-      (filesystem.f_type == TMPFS_MAGIC || filesystem.f_type == RAMFS_MAGIC ||
-       filesystem.f_type == HUGETLBFS_MAGIC || filesystem.f_type == kSecretMemory ||
-       filesystem.f_type == kGuestMemory || filesystem.f_type == PROC_SUPER_MAGIC))
-    return "its filesystem keeps it in memory";
+  if (is_kept_in_memory(made.fd, about)) return "its filesystem keeps it in memory";
   if ((made.flags & MAP_TYPE) == MAP_PRIVATE && (made.protection & PROT_WRITE) != 0)
     return "private and writable: its changes are the process's own";
   if (is_larger_than_allowed(made, about))

@@ -1,8 +1,6 @@
 #include "run/preload/leaving.h"
 
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +11,7 @@
 
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
+#include "run/preload/in_memory.h"
 #include "run/preload/inside.h"
 #include "run/preload/real.h"
 
@@ -30,14 +29,6 @@ std::atomic<uint32_t> starting_count{0};
 bool has_sent(const Identity& file) {
   const size_t count = sent_count.load();
   return count > kSentMax || std::count(sent.data(), sent.data() + count, file) != 0;
-}
-
-// Such files are never taken; programs send many of them.
-bool is_in_memory(int fd) {
-  struct statfs about;
-  if (::fstatfs(fd, &about) != 0) return false;
-  const auto kind = static_cast<uint64_t>(about.f_type);
-  return kind == TMPFS_MAGIC || kind == RAMFS_MAGIC || kind == HUGETLBFS_MAGIC;
 }
 
 }  // namespace
@@ -62,7 +53,8 @@ void let_be_sent(int fd) {
   const int saved_errno = errno;
   struct stat about;
   const bool is_file = ::fstat(fd, &about) == 0 &&
-                       (S_ISREG(about.st_mode) || S_ISBLK(about.st_mode)) && !is_in_memory(fd);
+                       (S_ISREG(about.st_mode) || S_ISBLK(about.st_mode)) &&
+                       !is_kept_in_memory(fd, about);  // programs send many such
   if (is_file && !Door::instance().is_of_another_process()) {
     const os::SignalBlock block;
     const os::Locked locked(lock);

@@ -73,8 +73,7 @@ long call_past(long number, uint64_t first) {
 std::atomic<Window::Offer> Window::offer_{Offer::kUnknown};
 std::atomic<bool> Window::is_ready_{false};
 std::atomic<bool> Window::is_answering_{false};
-std::atomic<uint64_t> Window::offered_base_{0};
-uint64_t Window::base_ = 0;
+std::atomic<uint64_t> Window::base_{0};
 constinit thread_local bool is_trying_traps = false;
 constinit thread_local unsigned trap_count = 0;
 
@@ -91,7 +90,7 @@ bool Window::read_environment() {
   const bool is_none = named.empty() || named.starts_with(WindowPlace::kNone);
   const std::optional<WindowPlace> place =
       is_none ? std::nullopt : WindowPlace::parse(std::string(named).c_str());
-  if (place) offered_base_.store(place->base);
+  if (place) base_.store(place->base);
   offer_.store(is_none ? Offer::kNone : Offer::kThere);
   return !is_none;
 }
@@ -109,14 +108,15 @@ void Window::answer_traps() {
 
 bool Window::covers(const void* address, uint64_t size_bytes) {
   if (!is_ready()) return false;
-  const uint64_t at = reinterpret_cast<uint64_t>(address) - base_;
+  const uint64_t at = reinterpret_cast<uint64_t>(address) - base_.load(std::memory_order_relaxed);
   return at < WindowPlace::kBytes && size_bytes <= WindowPlace::kBytes - at;
 }
 
 bool Window::may_be_a_peers(const void* address, uint64_t size_bytes) {
-  if (!is_offered() || size_bytes == 0) return false;
-  const uint64_t base = offered_base_.load(), from = reinterpret_cast<uint64_t>(address);
-  return base != 0 && (from - base < WindowPlace::kBytes || base - from < size_bytes);
+  static_cast<void>(is_offered());  // others may use the place also if this process cannot
+  const uint64_t base = base_.load(), from = reinterpret_cast<uint64_t>(address);
+  return base != 0 && size_bytes != 0 &&
+         (from - base < WindowPlace::kBytes || base - from < size_bytes);
 }
 
 long Window::call(long number, const long (&w)[6]) {
@@ -184,7 +184,7 @@ std::string Window::set_up() {
   const ssize_t ignored = ::getrandom(&start, sizeof start, GRND_NONBLOCK);
   static_cast<void>(ignored);
   next_.store(start % (WindowPlace::kBytes / 2) / kGrain * kGrain);
-  base_ = place_.base;
+  OC_CHECK(base_.load() == place_.base);
   is_ready_.store(true, std::memory_order_release);
   pass_ranges();
   return {};
@@ -259,7 +259,7 @@ void* Window::map(size_t size_bytes, int protection, int flags, int fd, off_t of
     do {
       from = at > WindowPlace::kBytes - step ? 0 : at;
     } while (!next_.compare_exchange_weak(at, from + step));
-    auto* const wanted = reinterpret_cast<void*>(base_ + from);
+    auto* const wanted = reinterpret_cast<void*>(base_.load() + from);
     void* p = map_at(wanted, size_bytes, protection, flags, fd, offset);
     OC_ASSERT(p == MAP_FAILED || covers(p, size_bytes));
     if (p == wanted) return errno = saved_errno, p;

@@ -72,8 +72,7 @@ class Window {
 
   static std::atomic<Offer> offer_;
   static std::atomic<bool> is_ready_, is_answering_;
-  static std::atomic<uint64_t> offered_base_;  // 0: none
-  static uint64_t base_;
+  static std::atomic<uint64_t> base_;  // of the place that the environment names; 0: none
 
   WindowPlace place_;
   std::string why_not_;

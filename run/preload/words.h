@@ -6,8 +6,9 @@
 
 namespace outcore::preload {
 
-// What standard error is now is where messages go: at the beginning, and when the program has put
-// something else there. A file that got its number because it was free is the program's data.
+// Notes which file standard error is now, at the beginning and when the program has put another one
+// there: messages go to that file, to terminals and to pipes. A file that got the number only
+// because it was free is the program's data.
 void note_standard_error();
 // Writes the bytes there, or not at all: see above. Allocates nothing; changes errno.
 void say_raw(const char* text, size_t bytes);

@@ -1,5 +1,5 @@
 // fds DIR [BYTES]: descriptors have the numbers that they have always had, whatever is mapped; a
-// mapping lives on when all of them are closed; and locks stay.
+// mapping lives on when all of them are closed; locks stay; and what stdio writes is seen.
 #include <cstring>
 #include <filesystem>
 
