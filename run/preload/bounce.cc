@@ -1,10 +1,16 @@
 #include "run/preload/bounce.h"
 
+#include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <climits>
 
+#include "core/base/units.h"
 #include "core/os/signal_delivery.h"
 #include "run/preload/real.h"
 
@@ -12,6 +18,8 @@ namespace outcore::preload {
 namespace {
 
 std::atomic<bool> is_needed{false};
+
+constexpr size_t kTransferBytesMax = INT_MAX & ~size_t{base::kSystemPage - 1};  // read(2)
 
 // Buffers that wait to be used again: each slot holds one of kBytesMax, or none.
 constexpr int kWaitingMax = 8;
@@ -38,11 +46,15 @@ void for_each_piece(const iovec* list, int count, size_t at, size_t size_bytes, 
 bool needs_bounce() { return is_needed.load(std::memory_order_relaxed); }
 void set_needs_bounce() { is_needed.store(true, std::memory_order_relaxed); }
 
-Bounce::Bounce(size_t size_bytes) : size_(std::min(size_bytes, kBytesMax)) {
-  for (std::atomic<std::byte*>& slot : waiting)
-    if ((bytes_ = slot.exchange(nullptr)) != nullptr) return;
-  void* p =
-      real().mmap(nullptr, kBytesMax, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+Bounce::Bounce(size_t size_bytes, Size size)
+    : size_(std::min(size_bytes, size == Size::kWhole ? kTransferBytesMax : kBytesMax)) {
+  if (size_ > kBytesMax)
+    mapped_bytes_ = base::round_up(size_, base::kSystemPage);
+  else
+    for (std::atomic<std::byte*>& slot : waiting)
+      if ((bytes_ = slot.exchange(nullptr)) != nullptr) return;
+  void* p = real().mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p != MAP_FAILED) bytes_ = static_cast<std::byte*>(p);
 }
 
@@ -50,10 +62,23 @@ Bounce::~Bounce() {
   if (bytes_ == nullptr) return;
   for (std::atomic<std::byte*>& slot : waiting) {
     std::byte* none = nullptr;
-    if (is_lent_) break;
+    if (is_lent_ || mapped_bytes_ != kBytesMax) break;
     if (slot.compare_exchange_strong(none, bytes_)) return;
   }
-  real().munmap(bytes_, kBytesMax);
+  real().munmap(bytes_, mapped_bytes_);
+}
+
+bool keeps_messages(int fd) {
+  const int before = errno;
+  struct stat about;
+  int type = SOCK_STREAM, protocol = 0;
+  if (::fstat(fd, &about) == 0 && S_ISSOCK(about.st_mode)) {
+    socklen_t size = sizeof type;
+    ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size);
+    ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size);
+  }
+  errno = before;
+  return type != SOCK_STREAM || protocol == IPPROTO_SCTP;  // this has messages in any case
 }
 
 size_t total_of(const iovec* list, int count) {

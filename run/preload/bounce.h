@@ -16,8 +16,11 @@ void set_needs_bounce();
 class Bounce {
  public:
   static constexpr size_t kBytesMax = 1 << 20;  // a larger transfer is done in pieces
+  enum class Size { kPiece, kWhole };
 
-  explicit Bounce(size_t size_bytes);  // has at most kBytesMax
+  // Has at most kBytesMax, unless it must be whole: then memory for as much as the kernel transfers
+  // with one call, of which only what is touched costs any.
+  explicit Bounce(size_t size_bytes, Size size = Size::kPiece);
   ~Bounce();
   Bounce(const Bounce&) = delete;
   Bounce& operator=(const Bounce&) = delete;
@@ -30,8 +33,13 @@ class Bounce {
  private:
   std::byte* bytes_ = nullptr;
   size_t size_ = 0;
+  size_t mapped_bytes_ = kBytesMax;
   bool is_lent_ = false;
 };
+
+// Whether each call of a transfer to or from the descriptor is a message of its own (datagrams):
+// then it cannot be done in pieces.
+bool keeps_messages(int fd);
 
 // Treats a list of buffers as one: copies [at, at + size) out of it or into it. False: a part of it
 // cannot be touched, for which a system call would return EFAULT.

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 #include "core/base/assert.h"
 #include "core/os/signal_delivery.h"
@@ -37,19 +36,44 @@ bool must_bounce_message(const msghdr* m) {
   return false;
 }
 
+// How the bytes of a call pass through memory that is not managed, if they are more than a Bounce
+// has.
+enum class Passage {
+  kOnePiece,  // a stream may transfer less than was asked
+  kPieces,    // of a stream, until the call would end
+  kWhole,     // a message, or what cannot be asked for in pieces
+};
+
+Passage passage_of_sent(int fd, size_t bytes, int flags) {
+  if (bytes <= Bounce::kBytesMax) return Passage::kOnePiece;
+  if (keeps_messages(fd) || (flags & MSG_OOB) != 0) return Passage::kWhole;
+  // The program counts the calls of which it gets word.
+  return (flags & MSG_ZEROCOPY) != 0 ? Passage::kOnePiece : Passage::kPieces;
+}
+
+// Descriptors come with the bytes beside which they were sent, so those are asked for with one call.
+Passage passage_of_received(int fd, size_t bytes, const msghdr& m, int flags) {
+  if (bytes <= Bounce::kBytesMax) return Passage::kOnePiece;
+  if (keeps_messages(fd) || (flags & MSG_PEEK) != 0) return Passage::kWhole;
+  if ((flags & MSG_WAITALL) == 0) return Passage::kOnePiece;
+  return m.msg_control != nullptr && m.msg_controllen != 0 ? Passage::kWhole : Passage::kPieces;
+}
+
 // A copy of a message in memory that is not managed; its bytes are in one buffer.
 class MessageCopy {
  public:
+  MessageCopy(const msghdr& theirs, size_t bytes, Passage passage)
+      : header(theirs),
+        bytes_(bytes),
+        passage_(passage),
+        buffer_(std::max<size_t>(bytes, 1),
+                passage == Passage::kWhole ? Bounce::Size::kWhole : Bounce::Size::kPiece) {}
   // 0 or an errno. REQUIRES: called once, first.
   int copy(const msghdr& theirs, bool is_sent) {
-    OC_CHECK(header.msg_iov == nullptr);
-    header = theirs;
-    const auto count = static_cast<int>(theirs.msg_iovlen);
-    bytes_ = total_of(theirs.msg_iov, count);
-    // A longer message is sent in part, which a stream may do; a datagram is never so long.
-    buffer_.emplace(std::max<size_t>(bytes_, 1));
-    if (!buffer_->is_there()) return ENOMEM;
-    one_ = {buffer_->data(), std::min(buffer_->size(), bytes_)};
+    OC_CHECK(list_ == nullptr);
+    if (!buffer_.is_there()) return ENOMEM;
+    list_ = theirs.msg_iov;
+    count_ = static_cast<int>(theirs.msg_iovlen);
     header.msg_iov = &one_;
     header.msg_iovlen = 1;
     if (theirs.msg_name != nullptr) {
@@ -67,11 +91,26 @@ class MessageCopy {
         return EFAULT;
       header.msg_control = control_.get();
     }
-    if (is_sent && !gather(theirs.msg_iov, count, 0, buffer_->data(), one_.iov_len)) return EFAULT;
     return 0;
   }
-  // Copies what was received to where the program wants it. False: it cannot be written there.
-  bool give(msghdr* theirs, size_t got) {
+
+  bool is_last_piece() const { return done_ + one_.iov_len == bytes_; }
+  // The next piece has the bytes behind those that are done; only the first has name and control.
+  void begin_piece() {
+    one_ = {buffer_.data(), std::min(buffer_.size(), bytes_ - done_)};
+    if (done_ == 0) return;
+    header.msg_name = header.msg_control = nullptr;
+    header.msg_namelen = 0;
+    header.msg_controllen = 0;
+  }
+  // Fills the piece with the program's bytes. False: they cannot be read.
+  bool take() { return gather(list_, count_, done_, buffer_.data(), one_.iov_len); }
+  // Copies what came of the piece to where the program wants it. False: it cannot be written there.
+  bool give(size_t got) {
+    return got == 0 || scatter(list_, count_, done_, buffer_.data(), std::min(got, one_.iov_len));
+  }
+  // Likewise the name, control and flags that came with the first piece.
+  bool give_header(msghdr* theirs) {
     bool is_given = true;
     if (theirs->msg_name != nullptr) {
       is_given = outcore::os::copy_or_fail(theirs->msg_name, &name_,
@@ -85,34 +124,56 @@ class MessageCopy {
           is_given;
     theirs->msg_controllen = header.msg_controllen;
     theirs->msg_flags = header.msg_flags;
-    if (!is_given) return false;
-    return got == 0 || scatter(theirs->msg_iov, static_cast<int>(theirs->msg_iovlen), 0,
-                               buffer_->data(), std::min(got, one_.iov_len));
+    return is_given;
   }
-  void lend() { buffer_->lend(); }
+  // Whether the call goes on once the piece is done, as the kernel would with all bytes at once.
+  bool goes_on(size_t moved) {
+    const bool is_full = moved == one_.iov_len;
+    done_ += moved;
+    return passage_ == Passage::kPieces && is_full && done_ < bytes_;
+  }
+  ssize_t done() const { return static_cast<ssize_t>(done_); }
+  void lend() { buffer_.lend(); }
 
-  msghdr header{};
+  msghdr header;
 
  private:
+  size_t bytes_;
+  Passage passage_;
+  Bounce buffer_;
+  const iovec* list_ = nullptr;  // the program's
+  int count_ = 0;
+  size_t done_ = 0;
+  iovec one_{};
   struct Free {
     void operator()(std::byte* p) const { std::free(p); }
   };
-  size_t bytes_ = 0;
-  std::optional<Bounce> buffer_;
-  iovec one_{};
   sockaddr_storage name_{};
   std::unique_ptr<std::byte, Free> control_;
 };
+
+size_t bytes_of(const msghdr& m) { return total_of(m.msg_iov, static_cast<int>(m.msg_iovlen)); }
 
 }  // namespace
 
 OUTCORE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   if (!is_ready([message] { let_descriptors_leave(message); })) return -1;
   if (!must_bounce_message(message)) return real().sendmsg(fd, message, flags);
-  MessageCopy copy;
+  const size_t bytes = bytes_of(*message);
+  MessageCopy copy(*message, bytes, passage_of_sent(fd, bytes, flags));
   if (const int error = copy.copy(*message, true); error != 0) return fail(error);
   if ((flags & MSG_ZEROCOPY) != 0) copy.lend();
-  return real().sendmsg(fd, &copy.header, flags);
+  for (;;) {
+    copy.begin_piece();
+    if (!copy.take()) return copy.done() != 0 ? copy.done() : fail(EFAULT);
+    int how = flags;
+    if (!copy.is_last_piece()) how &= ~MSG_EOR;
+    // A call that has sent something raises no SIGPIPE, and opens no connection again.
+    if (copy.done() != 0) how = (how | MSG_NOSIGNAL) & ~MSG_FASTOPEN;
+    const ssize_t sent = real().sendmsg(fd, &copy.header, how);
+    if (sent < 0) return copy.done() != 0 ? copy.done() : sent;
+    if (!copy.goes_on(static_cast<size_t>(sent))) return copy.done();
+  }
 }
 
 OUTCORE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
@@ -121,12 +182,23 @@ OUTCORE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
     if (got >= 0) afterwards([message] { note_received(*message); });
     return got;
   }
-  MessageCopy copy;
+  const size_t bytes = bytes_of(*message);
+  MessageCopy copy(*message, bytes, passage_of_received(fd, bytes, *message, flags));
   if (const int error = copy.copy(*message, false); error != 0) return fail(error);
-  const ssize_t got = real().recvmsg(fd, &copy.header, flags);
-  if (got < 0) return got;
-  afterwards([&copy] { note_received(copy.header); });
-  return copy.give(message, static_cast<size_t>(got)) ? got : fail(EFAULT);
+  for (;;) {
+    copy.begin_piece();
+    const auto stop = [&copy](int error) { return copy.done() != 0 ? copy.done() : fail(error); };
+    // TCP drops the bytes then, and leaves those of the buffer.
+    if ((flags & MSG_TRUNC) != 0 && !copy.take()) return stop(EFAULT);
+    const ssize_t got = real().recvmsg(fd, &copy.header, flags);
+    if (got < 0) return copy.done() != 0 ? copy.done() : got;
+    if (copy.done() == 0) {
+      afterwards([&copy] { note_received(copy.header); });
+      if (!copy.give_header(message)) return fail(EFAULT);
+    }
+    if (!copy.give(static_cast<size_t>(got))) return stop(EFAULT);
+    if (!copy.goes_on(static_cast<size_t>(got))) return copy.done();
+  }
 }
 
 OUTCORE_EXPORT ssize_t sendto(int fd, const void* p, size_t n, int flags, const sockaddr* address,
@@ -140,16 +212,7 @@ OUTCORE_EXPORT ssize_t sendto(int fd, const void* p, size_t n, int flags, const 
   message.msg_namelen = size;
   message.msg_iov = &one;
   message.msg_iovlen = 1;
-  ssize_t done = 0;
-  // A blocking stream sends all bytes.
-  do {
-    const ssize_t sent = sendmsg(fd, &message, flags);
-    if (sent < 0) return done != 0 ? done : sent;
-    done += sent;
-    one = {static_cast<std::byte*>(const_cast<void*>(p)) + done, n - static_cast<size_t>(done)};
-    if (sent == 0) break;
-  } while (static_cast<size_t>(done) < n && (flags & MSG_DONTWAIT) == 0);
-  return done;
+  return sendmsg(fd, &message, flags);
 }
 
 OUTCORE_EXPORT ssize_t send(int fd, const void* p, size_t n, int flags) {

@@ -49,10 +49,12 @@ bool must_bounce(const Transfer& t, const TakenFile* file) {
 
 // Transfers in pieces, through memory that is not managed. A short piece ends the transfer, as the
 // real call would end. So does the first piece of a read from anything but a file, because no more
-// bytes may come.
+// bytes may come. A message is not cut.
 ssize_t bounce(const Transfer& t) {
   const size_t total = total_of(t.list, t.count);
-  Bounce buffer(std::max<size_t>(total, 1));
+  const bool is_message = total > Bounce::kBytesMax && keeps_messages(t.fd);
+  Bounce buffer(std::max<size_t>(total, 1),
+                is_message ? Bounce::Size::kWhole : Bounce::Size::kPiece);
   if (!buffer.is_there()) return fail(ENOMEM);
   const bool is_file = is_regular(t.fd);
   size_t done = 0;
