@@ -51,7 +51,7 @@ Passage passage_of_sent(int fd, size_t bytes, int flags) {
   return (flags & MSG_ZEROCOPY) != 0 ? Passage::kOnePiece : Passage::kPieces;
 }
 
-// Descriptors come with the bytes beside which they were sent, so those are asked for with one call.
+// Descriptors come with the bytes beside which they were sent: those are asked for with one call.
 Passage passage_of_received(int fd, size_t bytes, const msghdr& m, int flags) {
   if (bytes <= Bounce::kBytesMax) return Passage::kOnePiece;
   if (keeps_messages(fd) || (flags & MSG_PEEK) != 0) return Passage::kWhole;
