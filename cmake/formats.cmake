@@ -51,7 +51,8 @@ if(TARGET outcore_cli)
     arrays/formats/netcdf_attributes.cc ${OUTCORE_BOX_SOURCES})
   outcore_add_format(png libpng-dev PkgConfig::LIBPNG arrays/formats/png.cc)
   outcore_add_format(zarr zlib1g-dev PkgConfig::ZLIB_OF_ZARR arrays/formats/zarr.cc
-    arrays/formats/zarr_codecs.cc arrays/formats/zarr_metadata.cc ${OUTCORE_FORMAT_SOURCES}
+    arrays/formats/zarr_codecs.cc arrays/formats/zarr_metadata.cc arrays/formats/crc32c.cc
+    ${OUTCORE_FORMAT_SOURCES}
     core/base/json.cc core/base/assert.cc)
   if(TARGET outcore_zarr)
     target_link_libraries(outcore_zarr PRIVATE nlohmann_json::nlohmann_json)

@@ -149,7 +149,18 @@ Result<NpyHeader> parse_npy_header(std::string_view bytes) {
   if (!size) return size.error();
   if (size.value() > bytes.size()) return wrong("it ends within its header");
   const uint64_t from = bytes[6] == 1 ? 10 : 12;
-  const auto literal = parse_python_literal(bytes.substr(from, size.value() - from));
+  // The text is UTF-8 since format 3.0, and Latin-1 before.
+  std::string text;
+  for (const char c : bytes.substr(from, size.value() - from)) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (bytes[6] < 3 && byte >= 0x80) {
+      text += static_cast<char>(0xc0 | byte >> 6);
+      text += static_cast<char>(0x80 | (byte & 0x3f));
+    } else {
+      text += c;
+    }
+  }
+  const auto literal = parse_python_literal(text);
   if (!literal) return wrong("its header: " + literal.message());
   const PythonLiteral* const descr = literal->find("descr");
   const PythonLiteral* const order = literal->find("fortran_order");
@@ -194,13 +205,15 @@ std::string npy_header_of(const FileArray& array, uint64_t letters) {
   std::string text = "{'descr': " + type + ", 'fortran_order': ";
   text += info.order == Order::kColumn && info.dims.size() > 1 ? "True" : "False";
   text += ", 'shape': (" + shape + "), }";
-  const bool is_long = text.size() > 60000;  // of format 2.0
-  const size_t prefix = is_long ? 12 : 10;
+  const bool is_ascii =
+      std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
+  const int format = !is_ascii ? 3 : text.size() > 60000 ? 2 : 1;
+  const size_t prefix = format == 1 ? 10 : 12;
   const size_t padded = (prefix + text.size() + 1 + 63) / 64 * 64;
   text.append(padded - prefix - text.size() - 1, ' ');
   text += '\n';
   std::string header(kMagic);
-  header += is_long ? '\x02' : '\x01';
+  header += static_cast<char>(format);
   header += '\0';
   for (size_t i = 0; i < prefix - 8; ++i)
     header += static_cast<char>(text.size() >> (8 * i) & 0xff);

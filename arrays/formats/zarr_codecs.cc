@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <limits>
 
+#include "arrays/formats/crc32c.h"
 #include "cli/assert.h"
 
 namespace outcore::cli {
@@ -88,9 +89,13 @@ std::string why_no_codec(const std::string& codec) {
 Status unpack(const std::string& codec, const std::string& packed, uint64_t size_bytes,
               std::string* into) {
   if (codec == "crc32c") {
-    if (packed.size() < 4) return Error{EINVAL, "it is damaged"};
-    *into = packed.substr(0, packed.size() - 4);
-    return {};
+    constexpr size_t kSumBytes = 4;  // behind the bytes, the lowest first
+    if (packed.size() < kSumBytes) return Error{EINVAL, "it is damaged"};
+    *into = packed.substr(0, packed.size() - kSumBytes);
+    uint32_t sum = 0;
+    for (size_t i = 0; i < kSumBytes; ++i)
+      sum |= uint32_t{static_cast<uint8_t>(packed[into->size() + i])} << (8 * i);
+    return sum == crc32c(*into) ? Status() : Error{EINVAL, "it is damaged: its checksum differs"};
   }
   into->assign(size_bytes, '\0');
   if (codec == "zlib" || codec == "gzip") return unpack_zlib(packed, into);

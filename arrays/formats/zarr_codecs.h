@@ -8,7 +8,7 @@
 
 namespace outcore::cli {
 
-// "zlib", "gzip", "zstd", "blosc" and "crc32c" (which is taken away). An empty text: it can be
+// "zlib", "gzip", "zstd", "blosc" and "crc32c" (checked, and taken away). An empty text: it can be
 // unpacked; else why not.
 std::string why_no_codec(const std::string& codec);
 // Exactly so many bytes. EINVAL: they are others, or damaged.

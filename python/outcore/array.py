@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from . import _core, dask, description, forks, items, ranges, registry, resizing, table, words
-from .elements import Elements, buffer_format
+from .elements import Elements, buffer_format, interface_of
 from .ndarray_methods import NdarrayMethods
 from .opening import Opened, reference_to
 from .plain_errors import plain_errors
@@ -125,7 +125,7 @@ class Array(NdarrayMethods, ShapedAsOpened[Item], _core.Memory):
     @property
     def __array_interface__(self) -> dict[str, Any]:
         view = self._view()
-        interface = dict(view.__array_interface__)
+        interface = interface_of(view)
         interface["data"] = _core.Lease(self._region, self._elements.lead)  # keeps the array open
         interface["strides"] = None if self.order == "C" else view.strides
         return interface
@@ -159,8 +159,10 @@ class Array(NdarrayMethods, ShapedAsOpened[Item], _core.Memory):
     def take(self, indices: Any, axis: int | None = None, out: Any = None,
              mode: Any = "raise") -> Any:
         """As ndarray.take; whole rows go as by ``gather``."""
-        if axis == 0 and out is None and mode == "raise" and np.ndim(indices) > 0:
-            return self.gather(indices)
+        if axis == 0 and out is None and mode == "raise":
+            index = np.asarray(indices)
+            if index.ndim > 0 and index.dtype.kind in "iu":
+                return self.gather(index)
         return self._view().take(indices, axis, out, mode)
 
     @plain_errors

@@ -17,10 +17,11 @@ _writable: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 def token_of(elements: Elements, location: Location, mode: str, offset: int) -> tuple[Any, ...]:
     """Equal for the same data: a file's that can only be read here. Others are each of their own,
-    since what they hold can change."""
+    since what they hold can change, or nothing tells whether it did."""
     what = (elements.shape, str(elements.dtype), elements.order, offset)
-    if mode == "r":
-        return ("outcore.Array", *stamp_of(location), *what)
+    stamp = stamp_of(location) if mode == "r" else None
+    if stamp is not None:
+        return ("outcore.Array", *stamp, *what)
     name = _writable.setdefault(elements.region, uuid.uuid4().hex)
     return ("outcore.Array", name, *what)
 

@@ -22,6 +22,19 @@ def buffer_format(dtype: np.dtype[Any]) -> str | None:
         return None
 
 
+def interface_of(view: View) -> dict[str, Any]:
+    """Its ``__array_interface__``. AttributeError, so that NumPy takes ``__array__``: of records
+    with gaps, or with fields in another order than in memory, NumPy would make others of it."""
+    interface = dict(view.__array_interface__)
+    try:
+        is_right = view.dtype.names is None or np.dtype(interface["descr"]) == view.dtype
+    except (ValueError, TypeError):
+        is_right = False
+    if not is_right:
+        raise AttributeError(f"no array interface says {view.dtype}")
+    return interface
+
+
 def _strides_of(shape: tuple[int, ...], item_bytes: int, order: str) -> tuple[int, ...]:
     axes = shape[1:][::-1] if order == "C" else shape[:-1]
     strides = [item_bytes]

@@ -17,7 +17,7 @@ from .row_swaps import RowSwaps
 from .sizes import parse_bytes
 from .view import View
 
-_INDEX_COUNT_MIN = 8  # fewer scattered rows are left to faults
+_FEW_ROWS = 8  # are brought in one by one
 
 _Plain = np.ndarray[Any, Any]
 
@@ -36,28 +36,49 @@ def _basic_part(view: _Plain, key: Any) -> _Plain | None:
 
 
 def _row_index(elements: Elements, key: Any) -> _Plain | None:
-    """``key`` as numbers of rows, if it takes whole rows that lie scattered; else None."""
+    """``key`` as numbers of rows, if it takes whole rows; else None."""
     index = np.asarray(key)
     shape = elements.shape
-    if elements.order != "C" and len(shape) > 1 or len(shape) == 0 or 0 in shape:
+    if len(shape) == 0 or 0 in shape or index.ndim == 0:
         return None
     if index.dtype == np.bool_ and index.shape == shape[:1]:
         index = np.flatnonzero(index)
-    if index.dtype.kind not in "iu" or index.size < _INDEX_COUNT_MIN:
+    if index.dtype.kind not in "iu" or index.size == 0:
         return None
     index = index.astype(np.int64, copy=False)
-    low, high, count = int(index.min()), int(index.max()), shape[0]
+    few = index.ravel().tolist() if index.size < _FEW_ROWS else None
+    low, high = (min(few), max(few)) if few is not None else (int(index.min()), int(index.max()))
+    count = shape[0]
     if low < -count or high >= count:
         wrong = low if low < -count else high
         raise IndexError(f"index {wrong} is out of bounds for axis 0 with size {count}")
     return np.where(index < 0, index + count, index) if low < 0 else index
 
 
+def _number_of(key: Any) -> Any:
+    """NumPy takes an array without axes as the number that it has."""
+    is_number = isinstance(key, np.ndarray) and key.ndim == 0 and key.dtype.kind in "iu"
+    return int(key) if is_number else key
+
+
 # -- reading --
+
+
+def _gather_rows(elements: Elements, index: _Plain) -> _Plain:
+    view, region = _plain(elements), elements.region
+    row_bytes = view.nbytes // len(view)
+    if elements.order == "F" and view.ndim > 1:
+        return walk.gather_columns(view, region, index, elements.block_bytes)
+    if index.size >= _FEW_ROWS or index.size * row_bytes > elements.block_bytes:
+        return walk.gather(view, region, index, elements.block_bytes)
+    for row in index.ravel().tolist():
+        region.ensure(elements.lead + row * row_bytes, row_bytes)
+    return view[index]
 
 
 def get(elements: Elements, key: Any) -> Any:
     """``array[key]``."""
+    key = _number_of(key)
     offset = elements.offset_of(key)
     if offset is not None and elements.shape:
         item_bytes = elements.dtype.itemsize
@@ -67,7 +88,7 @@ def get(elements: Elements, key: Any) -> Any:
     elif isinstance(key, (list, np.ndarray)):
         index = _row_index(elements, key)
         if index is not None:
-            return walk.gather(_plain(elements), elements.region, index, elements.block_bytes)
+            return _gather_rows(elements, index)
     return elements.view()[key]
 
 
@@ -79,14 +100,18 @@ def gather(elements: Elements, rows: Any) -> _Plain:
     found = _row_index(elements, index)
     if found is None:
         return np.array(elements.view()[index])
-    return walk.gather(_plain(elements), elements.region, found, elements.block_bytes)
+    return _gather_rows(elements, found)
 
 
 def read(elements: Elements, key: Any) -> _Plain:
     """A copy of ``array[key]`` in ordinary memory."""
-    part = _basic_part(_plain(elements), key)
+    view = _plain(elements)
+    is_of_fields = isinstance(key, str) or isinstance(key, list) and bool(key) and \
+        all(isinstance(k, str) for k in key)
+    part = view[key] if is_of_fields else _basic_part(view, key)
     if part is None:
-        return np.asarray(get(elements, key))
+        found = np.asarray(get(elements, key))
+        return found.copy() if np.may_share_memory(found, view) else found
     out = np.empty(part.shape, part.dtype, elements.order)  # type: ignore[call-overload]
     if part.ndim == 0:
         elements.region.ensure(*walk.bounds_in(elements.region, part))
@@ -142,6 +167,7 @@ def save(elements: Elements, file: Any) -> None:
 
 def put(elements: Elements, swaps: RowSwaps, key: Any, value: Any) -> None:
     """``array[key] = value``."""
+    key = _number_of(key)
     view = _plain(elements)
     value = swaps.source_of(view, key, value)
     part = None
@@ -174,7 +200,9 @@ def _assign_rows(elements: Elements, view: _Plain, key: Any, value: Any) -> bool
                                   is_flat=is_line and is_mask)
     if source is None:
         return False
-    walk.scatter(view, elements.region, index, source, elements.block_bytes)
+    is_by_columns = elements.order == "F" and view.ndim > 1
+    scatter = walk.scatter_columns if is_by_columns else walk.scatter
+    scatter(view, elements.region, index, source, elements.block_bytes)
     return True
 
 

@@ -48,20 +48,37 @@ def prefetch(region: _core.Region, begin: int, size: int, wait: bool, progress: 
 
 
 def prefetch_rows(elements: Elements, index: np.ndarray[Any, Any], wait: bool) -> None:
-    view, region = elements.view(), elements.region
+    view, region = elements.view().view(np.ndarray), elements.region
     index = np.flatnonzero(index) if index.dtype == np.bool_ else index.ravel()
     if index.size == 0 or view.size == 0:
         return
     index = index.astype(np.int64)
     if int(index.min()) < -len(view) or int(index.max()) >= len(view):
         raise IndexError(f"a row is out of bounds for axis 0 with size {len(view)}")
-    begins = index % len(view) * abs(view.strides[0]) + elements.lead
-    _, row_bytes = walk.bounds_in(region, view[0:1])
-    starts = walk.page_starts(region, begins, row_bytes)
-    if wait:
-        region.bring(starts, walk.BRING_THREADS)
-    else:
-        region.prefetch_list(starts)
+    rows = np.unique(index % len(view))
+
+    def ask(begins: np.ndarray[Any, Any], size: int) -> None:
+        starts = walk.page_starts(region, begins, size)
+        if wait:
+            region.bring(starts, walk.BRING_THREADS)
+        else:
+            region.prefetch_list(starts)
+
+    if elements.order == "F" and view.ndim > 1:
+        for part in walk.columns_of(view, region, rows, elements.block_bytes):
+            for begin, size in part.ranges:
+                prefetch(region, begin, size, wait, None)
+            if part.begins.size:
+                ask(part.begins, view.itemsize)
+        return
+    row_bytes = view.nbytes // len(view)
+    if row_bytes > walk.BLOCK_BYTES_MAX:
+        for row in rows.tolist():
+            prefetch(region, elements.lead + row * row_bytes, row_bytes, wait, None)
+        return
+    step = walk.BLOCK_BYTES_MAX // row_bytes
+    for at in range(0, len(rows), step):
+        ask(rows[at:at + step] * row_bytes + elements.lead, row_bytes)
 
 
 def evict(region: _core.Region, begin: int, size: int) -> None:

@@ -78,9 +78,14 @@ class StoredArray(Shaped):
                     (isinstance(part, slice) and part.step not in (None, 1)):
                 raise IndexError(f"store '{self.name}': a box is written by numbers and slices "
                                  "without steps")
-        shape = [n for n, part in zip(dims, rest) if isinstance(part, slice)]
-        box = np.broadcast_to(np.asarray(value), shape).reshape(dims)
-        box = np.asarray(box, self.dtype, order="F" if self.order == "F" else "C")
+        shape = tuple(n for n, part in zip(dims, rest) if isinstance(part, slice))
+        order: Any = self.order
+        if isinstance(value, np.ndarray) and value.dtype == self.dtype and value.shape == shape:
+            box = np.asarray(value.reshape(dims), order=order)  # as it is, if it can be stored so
+        else:  # NumPy says what the value means, or why it means nothing
+            make: Any = np.zeros if self.dtype.names is not None else np.empty
+            box = make(dims, self.dtype, order)
+            box[(*(part if isinstance(part, slice) else 0 for part in rest), ...)] = value
         if box.size:
             self._core.store_box(self.name, self._kind, bytes_of(box), offsets, dims)
 

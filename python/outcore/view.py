@@ -72,11 +72,13 @@ class View(np.ndarray[Any, Any]):
     def __dask_tokenize__(self) -> Any:
         lease = lease_of(self)
         source = None if lease is None else registry.source_of(lease.region)
-        if lease is None or source is None or source.access != "read-only":
+        is_read = source is not None and source.access == "read-only"
+        stamp = stamp_of(source.location) if source is not None and is_read else None
+        if lease is None or stamp is None:
             from dask.base import normalize_token
             return normalize_token(np.asarray(self))
         begin = self.__array_interface__["data"][0] - lease.region.address
-        return ("outcore.View", *stamp_of(source.location), lease.region.start + begin, self.shape,
+        return ("outcore.View", *stamp, lease.region.start + begin, self.shape,
                 self.strides, str(self.dtype))
 
     def _reduce(self, ufunc: np.ufunc) -> Any:
@@ -125,9 +127,12 @@ class View(np.ndarray[Any, Any]):
         return super().mean(axis, dtype, out, **options)
 
 
-def stamp_of(location: Location) -> tuple[Any, ...]:
-    """What changes when the file is written by anybody."""
-    about = os.stat(location.path or "")
+def stamp_of(location: Location) -> tuple[Any, ...] | None:
+    """What changes when the file is written by anybody; None where nothing tells: a store that is
+    not one file."""
+    if location.path is None or not os.path.isfile(location.path):
+        return None
+    about = os.stat(location.path)
     return location.url, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from . import _core
 BLOCK_BYTES_MAX = 8 << 20
 BRING_THREADS = 8  # transfers in flight of a scattered access
 _GAP_PAGES_MAX = 4  # pages this near are brought in as one range
+_PART_ELEMENTS_MAX = 1 << 18  # of which the places are kept at a time
 _SORTED_ROWS_MAX = 1 << 20  # sorting them takes some 50 MiB
 
 byte_bounds = getattr(np.lib, "array_utils", np).byte_bounds
@@ -46,7 +47,8 @@ def page_starts(region: _core.Region, begins: np.ndarray[Any, Any],
     count = int(((begins + (region.start + size - 1)) // page - first).max(initial=0)) + 1
     last = (begins + (region.start + size - 1)) // page
     pages = np.minimum(first[:, None] + np.arange(count), last[:, None]) if count > 1 else first
-    starts = np.unique(pages) * page
+    pages = np.sort(pages, axis=None, kind="stable")  # quick where they come in order, as here
+    starts = pages[np.r_[True, pages[1:] != pages[:-1]]] * page
     return np.maximum(starts - region.start, 0).astype(np.uint64)
 
 
@@ -201,6 +203,80 @@ def _row_batches(root: np.ndarray[Any, Any], region: _core.Region, flat: np.ndar
             end = min(max(end, at + 1), at + rows_max)
             yield order[at:end], begins[at:end]
             at = end
+
+
+# -- rows of arrays in order F, whose elements lie in as many places as there are columns --
+
+
+class ColumnsPart(NamedTuple):
+    """Some rows of some columns, and where their bytes lie."""
+
+    rows: slice  # of the index
+    columns: slice
+    ranges: list[tuple[int, int]]  # from, and how many: where rows are dense
+    begins: np.ndarray[Any, Any]  # of elements: where they lie scattered
+
+    def bring(self, region: _core.Region, item_bytes: int) -> None:
+        for begin, size in self.ranges:
+            bring_range(region, begin, size)
+        if self.begins.size:
+            bring_rows(region, self.begins, item_bytes)
+
+
+def columns_of(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarray[Any, Any],
+               block_bytes: int) -> Iterator[ColumnsPart]:
+    """Parts that together name all elements of these rows once, each of about ``block_bytes`` of
+    pages."""
+    page, item = region.page_bytes, root.itemsize
+    offset = root.__array_interface__["data"][0] - region.address
+    pages_max = max(1, block_bytes // page)
+    at = 0
+    while at < len(index):
+        count = min(len(index) - at, _PART_ELEMENTS_MAX)
+        low, high = int(index[at:at + count].min()), int(index[at:at + count].max())
+        while count > pages_max and (high - low) * item // page + 2 > pages_max:
+            count = max(count // 2, pages_max)
+            low, high = int(index[at:at + count].min()), int(index[at:at + count].max())
+        rows = np.sort(index[at:at + count].astype(np.int64, copy=False)) * item + offset
+        breaks = np.flatnonzero(np.diff(rows) > page) + 1
+        runs = list(zip(rows[np.r_[0, breaks]].tolist(), rows[np.r_[breaks - 1, -1]].tolist()))
+        is_dense = sum(last - first for first, last in runs) >= (len(runs) - 1) * page
+        pages = min(count, (high - low) * item // page + 2)
+        width = max(1, min(pages_max // pages, _PART_ELEMENTS_MAX // count))
+        for column in range(0, root.size // len(root), width):
+            end = min(column + width, root.size // len(root))
+            starts = np.arange(column, end, dtype=np.int64) * (len(root) * item)
+            ranges = [(start + first, last - first + item) for start in starts.tolist()
+                      for first, last in runs] if is_dense else []
+            begins = rows[:0] if is_dense else (starts[:, None] + rows[None, :]).ravel()
+            yield ColumnsPart(slice(at, at + count), slice(column, end), ranges, begins)
+        at += count
+
+
+def gather_columns(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarray[Any, Any],
+                   block_bytes: int) -> np.ndarray[Any, Any]:
+    """``root[index]``, of an array in order F."""
+    out = np.empty(index.shape + root.shape[1:], root.dtype)
+    flat, table = index.ravel(), root.reshape((len(root), -1), order="F")
+    # Columns count as in order F: with the axes turned, as in order C.
+    into = out.reshape((index.size, *root.shape[1:])).transpose(0, *range(root.ndim - 1, 0, -1))
+    for part in columns_of(root, region, flat, block_bytes):
+        part.bring(region, root.itemsize)
+        where = np.unravel_index(np.arange(part.columns.start, part.columns.stop), into.shape[1:])
+        into[(part.rows, *where)] = table[flat[part.rows], part.columns]
+    return out
+
+
+def scatter_columns(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarray[Any, Any],
+                    value: np.ndarray[Any, Any], block_bytes: int) -> None:
+    """``root[index] = value``, likewise; the index has one dimension."""
+    table = root.reshape((len(root), -1), order="F")
+    source = value.transpose(0, *range(root.ndim - 1, 0, -1))
+    for part in columns_of(root, region, index, block_bytes):
+        part.bring(region, root.itemsize)
+        where = np.unravel_index(np.arange(part.columns.start, part.columns.stop),
+                                 source.shape[1:])
+        table[index[part.rows], part.columns] = source[(part.rows, *where)]
 
 
 # -- sums --

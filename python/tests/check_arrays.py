@@ -148,6 +148,24 @@ def test_boxes_are_written_like_numpy(path):
     np.testing.assert_array_equal(outcore.Arrays(path)["u"][...], right)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("value", [
+    300, -1, "12", 1.5, [[1], [2], [3]], np.arange(4.0), np.full((1, 1, 3, 4), 5), 2 + 1j,
+    np.array([b"1", b"2", b"3", b"4"]), "seven", np.ones((2, 4)), np.arange(12.0).reshape(4, 3).T])
+def test_what_is_written_means_what_it_means_to_numpy(path, value, order):
+    there = np.zeros((3, 4), "u1", order)
+    with outcore.Arrays(path, "w") as out:
+        out["v"] = there
+        try:
+            there[...] = value
+        except (OverflowError, ValueError, TypeError) as error:
+            with pytest.raises(type(error)):
+                out["v"][...] = value
+        else:
+            out["v"][...] = value
+        np.testing.assert_array_equal(out["v"][...], there)
+
+
 @pytest.mark.parametrize("dtype", [
     np.dtype([("a", "i1"), ("b", "f8")], align=True),
     np.dtype([("a", "f4", (3,)), ("n", [("x", "i2"), ("when", "M8[ms]")])]),

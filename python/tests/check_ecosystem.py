@@ -96,6 +96,19 @@ def test_dask_copies_nothing(tmp_path):
         gc.collect()
 
 
+def test_dask_takes_arrays_whose_store_is_no_file(tmp_path):
+    import dask.array
+    folder = f"sparse:{tmp_path}/parts"
+    with outcore.open(folder, "w+", 1000, "f8") as a:
+        a[...] = np.arange(1000)
+    with outcore.open(folder, dtype="f8") as a, outcore.open(folder, dtype="f8") as b:
+        assert float(a.to_dask().sum().compute(scheduler="threads")) == 499500
+        assert float(dask.array.from_array(a).sum().compute(scheduler="threads")) == 499500
+        tokens = [dask.base.tokenize(one) for one in (a, a, b)]
+        assert tokens[0] == tokens[1] != tokens[2]  # the store's content may have changed between
+        assert dask.base.tokenize(a[3:7]) == dask.base.tokenize(a[3:7])
+
+
 def test_dask_arrays_go_to_other_processes_by_reference(table):
     import dask
     lazy = table.to_dask(chunks=(500, -1))

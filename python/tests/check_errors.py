@@ -24,6 +24,9 @@ def cut(name):
     lambda a: a.__setitem__(slice(0, None, 400_000), 1),
     lambda a: a.read(slice(0, None, 400_000)),
     lambda a: a.__setitem__(3_000_000, 1), lambda a: a.__setitem__(slice(3_000_000, None), 1),
+    lambda a: a[[3_000_000]], lambda a: a[np.array(3_000_000)], lambda a: a.gather([0, 3_000_000]),
+    lambda a: a.take([3_000_000], axis=0), lambda a: a.__setitem__([3_000_000], 1),
+    lambda a: a.__setitem__(np.array(3_000_000), 1),
     lambda a: np.array(a.read(slice(5, None))), lambda a: a.pin().__enter__()])
 def test_a_file_that_was_cut_short_is_an_os_error(numbers, use):
     with outcore.Runtime(budget="64MiB") as runtime:
@@ -35,6 +38,25 @@ def test_a_file_that_was_cut_short_is_an_os_error(numbers, use):
         assert caught.value.filename == numbers
         assert a[3] == 3  # what is there still is
         a.close()
+
+
+@pytest.mark.parametrize("use", [
+    lambda a: a[[3]], lambda a: a[np.arange(a.shape[0]) == 3], lambda a: a.gather([3, 900]),
+    lambda a: a.__setitem__([3, 900], 1), lambda a: a.prefetch([3, 900], wait=True)])
+def test_rows_of_order_f_that_cannot_be_read_are_an_os_error(numbers, use):
+    with outcore.open(numbers, "r+", (1000, 4000), "f8", order="F") as a:
+        cut(numbers)
+        with pytest.raises(OSError) as caught:
+            use(a)
+        assert caught.value.errno == errno.EIO
+
+
+def test_fields_that_cannot_be_read_are_an_os_error(numbers):
+    with outcore.open(numbers, dtype=[("x", "f8"), ("y", "f4"), ("z", "i4")]) as a:
+        cut(numbers)
+        for key in "x", ["x", "z"]:
+            with pytest.raises(OSError):
+                a.read(key)
 
 
 def test_zeros_instead_of_signals_are_told_by_stats(numbers):

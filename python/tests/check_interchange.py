@@ -268,6 +268,35 @@ def test_what_zarr_writes(tmp_path, version):
     assert "unit: K" in run("info", tmp_path / "run.oca")
 
 
+def test_a_chunk_of_zarr_whose_checksum_differs_is_refused(tmp_path):
+    group = zarr.open_group(tmp_path / "in.zarr", mode="w", zarr_format=3)
+    group.create_array("u", shape=(20, 30), chunks=(7, 11), dtype="f8",
+                       compressors=zarr.codecs.Crc32cCodec())[...] = values("f8", (20, 30))
+    run("import", tmp_path / "in.zarr", "--to", tmp_path / "run.oca")
+    run("export", tmp_path / "run.oca", "--to", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as found:
+        assert (found["u"] == values("f8", (20, 30))).all()
+    chunk = tmp_path / "in.zarr" / "u" / "c" / "1" / "2"
+    raw = bytearray(chunk.read_bytes())
+    raw[100] ^= 1
+    chunk.write_bytes(raw)
+    told = run("import", tmp_path / "in.zarr", "--to", tmp_path / "bad.oca", status=1)
+    assert "u/c/1/2" in told and "checksum" in told
+    assert not (tmp_path / "bad.oca").exists()
+
+
+@pytest.mark.filterwarnings("ignore:Stored array in format")
+@pytest.mark.parametrize("name", ["größe", "Ω"])
+def test_fields_of_npy_may_have_any_name(tmp_path, name):
+    array = np.zeros(5, [(name, "<f4"), ("n", "<i4")])
+    array["n"] = range(5)
+    np.save(tmp_path / "a.npy", array)
+    run("import", tmp_path / "a.npy", "--to", tmp_path / "run.oca")
+    run("export", tmp_path / "run.oca", "a", "--to", tmp_path / "b.npy")
+    found = np.load(tmp_path / "b.npy")
+    assert found.dtype == array.dtype and (found == array).all()
+
+
 def test_xarray_opens_what_is_exported(tmp_path):
     xarray = pytest.importorskip("xarray")
     np.save(tmp_path / "u.npy", values("f8", (4, 4, 6)))

@@ -213,3 +213,50 @@ def test_an_operation_in_place_takes_no_copy(dtype, small):
             tracemalloc.stop()
         assert peak < a.nbytes // 8
         assert (a[::100_000] == one).all()
+
+
+@pytest.mark.parametrize("dtype", [
+    np.dtype([("a", "i1"), ("b", "f8")], align=True),
+    np.dtype({"names": ["b", "a"], "formats": ["f8", "i4"], "offsets": [8, 0]}),
+    np.dtype({"names": ["x"], "formats": ["f4"], "offsets": [4], "itemsize": 12}),
+    np.dtype([("a", "i1"), ("when", "M8[ns]")], align=True), np.dtype("V8"), np.dtype("M8[s]"),
+    np.dtype([("a", "i1"), ("n", [("x", "f4"), ("when", "m8[D]")])])])
+def test_numpy_sees_the_same_records(path, dtype):
+    with outcore.open(path, "w+", 7, dtype) as a:
+        for seen in np.asarray(a), np.asanyarray(a), np.array(a):
+            assert seen.dtype == dtype and seen.shape == (7,)
+        assert np.shares_memory(np.asarray(a), a.view(np.ndarray))
+        np.asarray(a).view("u1" if dtype.kind != "M" else "u8")[...] = 1
+        np.testing.assert_array_equal(a.read(), np.asarray(a))
+
+
+def test_take_by_a_mask_is_what_numpy_says(path):
+    mask = [True, False] * 3 + [True]
+    with outcore.open(path, "w+", 7, "f8") as a:
+        a[...] = np.arange(7) + 3
+        assert a.take(mask, axis=0).tolist() == (np.arange(7) + 3.0).take(mask, axis=0).tolist()
+        assert a.take([3, -1], axis=0).tolist() == [6, 9]
+
+
+def test_a_copy_is_one(path):
+    with outcore.open(path, "w+", 7, [("x", "f8"), ("y", "f4")]) as a:
+        for key in "x", ["x", "y"], np.array(3), ..., (), slice(None):
+            assert not np.may_share_memory(a.read(key), a.view(np.ndarray)), key
+        assert a.read("x").dtype == np.float64 and a.read(["x", "y"]).dtype == a.dtype
+
+
+@pytest.mark.parametrize("shape", [(50, 60), (50, 6, 7), (50,), (3, 1000)])
+def test_rows_in_order_f_are_as_numpys(path, shape, monkeypatch):
+    rng = np.random.default_rng(1)
+    right = np.asarray(rng.random(shape), order="F")
+    monkeypatch.setattr(outcore.walk, "_PART_ELEMENTS_MAX", 40)
+    with outcore.open(path, "w+", shape, "f8", order="F", page="4KiB") as a:
+        a[...] = right
+        few = rng.integers(-shape[0], shape[0], 9)
+        for key in few, few.tolist(), few.reshape(3, 3), right.reshape(shape[0], -1)[:, 0] > 0.5:
+            np.testing.assert_array_equal(a[key], right[key])
+        a.prefetch(few, wait=True)
+        for value in 3, rng.random((9, *shape[1:])), rng.random(shape[1:]):
+            a[few] = value
+            right[few] = value
+            np.testing.assert_array_equal(a.read(), right)

@@ -132,6 +132,36 @@ def test_python_objects_are_refused(tmp_path):
         outcore.zeros(3, object)
 
 
+@pytest.mark.filterwarnings("ignore:Stored array in format")
+@pytest.mark.parametrize("name", ["größe", "Ω"])
+def test_fields_may_have_any_name(tmp_path, name):
+    values = np.zeros(5, [(name, "<f4"), ("n", "<i4")])
+    values["n"] = range(5)
+    np.save(tmp_path / "theirs.npy", values)
+    with outcore.open(tmp_path / "theirs.npy") as a:
+        assert a.dtype == values.dtype
+        np.testing.assert_array_equal(a.read(), values)
+    with outcore.open(tmp_path / "ours.npy", "w+", 5, values.dtype) as a:
+        a[...] = values
+        a.resize(7)
+    np.testing.assert_array_equal(np.load(tmp_path / "ours.npy")[:5], values)
+
+
+@pytest.mark.parametrize("text", [
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (3", "{'descr': 7, 'shape': ()}", " {", "{}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': 3}", "\x00", "(" * 3000, "'" * 3, "[]",
+    "{'descr': '|S0', 'fortran_order': False, 'shape': (3,)}",
+    "{'descr': '<f8', 'fortran_order': 0, 'shape': (3,)}", "{'descr': ('<f8', 'x'), 'shape': ()}"])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_damaged_npy_header_is_a_value_error_that_names_the_file(tmp_path, text, version):
+    raw = text.encode("latin-1").ljust(117) + b"\n"
+    length = len(raw).to_bytes(2 if version == 1 else 4, "little")
+    path = tmp_path / "damaged.npy"
+    path.write_bytes(b"\x93NUMPY" + bytes([version, 0]) + length + raw + bytes(24))
+    with pytest.raises(ValueError, match="damaged.npy"):
+        outcore.open(path)
+
+
 @pytest.mark.parametrize("shape", ["(-10,)", "(-1, -9)"])
 def test_an_npy_file_of_a_negative_shape_is_refused(tmp_path, shape):
     name = tmp_path / "a.npy"
