@@ -1,4 +1,5 @@
-// Crc32c: the checksum of Zarr 3's codec of that name (Castagnoli's polynomial, as in RFC 3720).
+// Crc32c: the checksum of Zarr 3's codec of that name (Castagnoli's polynomial
+// 0x1edc6f41, as in RFC 3720).
 #pragma once
 
 #include <cstdint>
