@@ -190,9 +190,13 @@ class ZarrReader final : public ArrayReader {
       while (chunk_.size() < zarr.chunk_bytes) chunk_ += fill;
     } else {
       chunk_ = std::move(*bytes);
+      uint64_t sums = static_cast<uint64_t>(
+          std::count(zarr.codecs.begin(), zarr.codecs.end(), std::string("crc32c")));
       for (const std::string& codec : zarr.codecs) {
-        std::string unpacked;
-        if (Status s = unpack(codec, chunk_, zarr.chunk_bytes, &unpacked); !s)
+        if (codec == "crc32c") --sums;
+        std::string unpacked;  // with the checksums that lie within
+        const uint64_t size_bytes = zarr.chunk_bytes + sums * kChecksumBytes;
+        if (Status s = unpack(codec, chunk_, size_bytes, &unpacked); !s)
           return Error{EINVAL, "read " + path + ": " + s.message()};
         chunk_ = std::move(unpacked);
       }

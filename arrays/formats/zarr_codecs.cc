@@ -89,11 +89,10 @@ std::string why_no_codec(const std::string& codec) {
 Status unpack(const std::string& codec, const std::string& packed, uint64_t size_bytes,
               std::string* into) {
   if (codec == "crc32c") {
-    constexpr size_t kSumBytes = 4;  // behind the bytes, the lowest first
-    if (packed.size() < kSumBytes) return Error{EINVAL, "it is damaged"};
-    *into = packed.substr(0, packed.size() - kSumBytes);
+    if (packed.size() < kChecksumBytes) return Error{EINVAL, "it is damaged"};
+    *into = packed.substr(0, packed.size() - kChecksumBytes);
     uint32_t sum = 0;
-    for (size_t i = 0; i < kSumBytes; ++i)
+    for (size_t i = 0; i < kChecksumBytes; ++i)
       sum |= uint32_t{static_cast<uint8_t>(packed[into->size() + i])} << (8 * i);
     return sum == crc32c(*into) ? Status() : Error{EINVAL, "it is damaged: its checksum differs"};
   }

@@ -8,6 +8,8 @@
 
 namespace outcore::cli {
 
+constexpr uint64_t kChecksumBytes = 4;  // of "crc32c", behind the bytes, the lowest first
+
 // "zlib", "gzip", "zstd", "blosc" and "crc32c" (checked, and taken away). An empty text: it can be
 // unpacked; else why not.
 std::string why_no_codec(const std::string& codec);

@@ -78,7 +78,10 @@ def _gather_rows(elements: Elements, index: _Plain) -> _Plain:
 
 def get(elements: Elements, key: Any) -> Any:
     """``array[key]``."""
-    key = _number_of(key)
+    number = _number_of(key)
+    if number is not key and len(elements.shape) > 1:
+        return read(elements, number)  # NumPy copies by an array, also by one without axes
+    key = number
     offset = elements.offset_of(key)
     if offset is not None and elements.shape:
         item_bytes = elements.dtype.itemsize
@@ -105,6 +108,7 @@ def gather(elements: Elements, rows: Any) -> _Plain:
 
 def read(elements: Elements, key: Any) -> _Plain:
     """A copy of ``array[key]`` in ordinary memory."""
+    key = tuple(map(_number_of, key)) if isinstance(key, tuple) else _number_of(key)
     view = _plain(elements)
     is_of_fields = isinstance(key, str) or isinstance(key, list) and bool(key) and \
         all(isinstance(k, str) for k in key)

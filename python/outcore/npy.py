@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _FORMAT = np.lib.format
-_BYTES_MAX_3 = 1 << 20  # of a header, before it is parsed
+_BYTES_MAX = 1 << 20  # of a header, before it is parsed
+_AXES_MAX = 64  # NumPy's
 _GROWTH_DIGITS = 21  # of the largest length
 
 
@@ -33,6 +34,8 @@ def read_header(path: str) -> Header:
             if version not in _READ:
                 raise ValueError(f"version {version[0]}.{version[1]} of the format is newer")
             shape, is_fortran, dtype = _READ[version](file)
+            if len(shape) > _AXES_MAX or any(isinstance(n, bool) or n >> 63 > 0 for n in shape):
+                raise ValueError(f"its shape is {shape}")
         except OSError:
             raise
         except Exception as error:  # what NumPy's parsers raise of a damaged text is of many kinds
@@ -71,7 +74,7 @@ def make_header(shape: tuple[int, ...], dtype: np.dtype[Any], order: str) -> byt
 
 def _read_header_3(file: Any) -> tuple[Any, Any, np.dtype[Any]]:
     size_bytes, = struct.unpack("<I", file.read(4))
-    if size_bytes > _BYTES_MAX_3:
+    if size_bytes > _BYTES_MAX:
         raise ValueError(f"a header of {size_bytes} bytes")
     raw = file.read(size_bytes)
     if len(raw) != size_bytes:
@@ -84,7 +87,8 @@ def _read_header_3(file: Any) -> tuple[Any, Any, np.dtype[Any]]:
     return shape, is_fortran, _FORMAT.descr_to_dtype(said["descr"])
 
 
-_READ = {(1, 0): _FORMAT.read_array_header_1_0, (2, 0): _FORMAT.read_array_header_2_0,
+_READ = {(1, 0): lambda file: _FORMAT.read_array_header_1_0(file, _BYTES_MAX),
+         (2, 0): lambda file: _FORMAT.read_array_header_2_0(file, _BYTES_MAX),
          (3, 0): _read_header_3}
 
 

@@ -85,7 +85,8 @@ class StoredArray(Shaped):
         else:  # NumPy says what the value means, or why it means nothing
             make: Any = np.zeros if self.dtype.names is not None else np.empty
             box = make(dims, self.dtype, order)
-            box[(*(part if isinstance(part, slice) else 0 for part in rest), ...)] = value
+            at = tuple(part if isinstance(part, slice) else 0 for part in rest)
+            box[(*at, ...) if shape else at] = value  # one element is no array without axes
         if box.size:
             self._core.store_box(self.name, self._kind, bytes_of(box), offsets, dims)
 

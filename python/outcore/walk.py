@@ -229,10 +229,12 @@ def columns_of(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarr
     pages."""
     page, item = region.page_bytes, root.itemsize
     offset = root.__array_interface__["data"][0] - region.address
-    pages_max = max(1, block_bytes // page)
+    item_pages = (item + page - 2) // page + 1
+    pages_max = max(1, block_bytes // (page * item_pages))  # or elements
+    elements_max = max(1, min(_PART_ELEMENTS_MAX, block_bytes // item))
     at = 0
     while at < len(index):
-        count = min(len(index) - at, _PART_ELEMENTS_MAX)
+        count = min(len(index) - at, elements_max)
         low, high = int(index[at:at + count].min()), int(index[at:at + count].max())
         while count > pages_max and (high - low) * item // page + 2 > pages_max:
             count = max(count // 2, pages_max)
@@ -242,7 +244,7 @@ def columns_of(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarr
         runs = list(zip(rows[np.r_[0, breaks]].tolist(), rows[np.r_[breaks - 1, -1]].tolist()))
         is_dense = sum(last - first for first, last in runs) >= (len(runs) - 1) * page
         pages = min(count, (high - low) * item // page + 2)
-        width = max(1, min(pages_max // pages, _PART_ELEMENTS_MAX // count))
+        width = max(1, min(pages_max // pages, elements_max // count))
         for column in range(0, root.size // len(root), width):
             end = min(column + width, root.size // len(root))
             starts = np.arange(column, end, dtype=np.int64) * (len(root) * item)

@@ -166,6 +166,23 @@ def test_what_is_written_means_what_it_means_to_numpy(path, value, order):
         np.testing.assert_array_equal(out["v"][...], there)
 
 
+def test_one_element_takes_no_array_with_axes(path):
+    with outcore.Arrays(path, "w") as out:
+        out["v"] = np.zeros((2, 3))
+        for value in [7], np.ones((1, 1)), np.ones(1):
+            there = np.zeros((2, 3))
+            try:
+                there[0, 1] = value
+            except (TypeError, ValueError) as error:
+                with pytest.raises(type(error)):
+                    out["v"][0, 1] = value
+                assert out["v"][0, 1] == 0
+            else:
+                out["v"][0, 1] = value
+                assert out["v"][0, 1] == there[0, 1]
+                out["v"][0, 1] = 0
+
+
 @pytest.mark.parametrize("dtype", [
     np.dtype([("a", "i1"), ("b", "f8")], align=True),
     np.dtype([("a", "f4", (3,)), ("n", [("x", "i2"), ("when", "M8[ms]")])]),

@@ -270,12 +270,14 @@ def test_what_zarr_writes(tmp_path, version):
 
 def test_a_chunk_of_zarr_whose_checksum_differs_is_refused(tmp_path):
     group = zarr.open_group(tmp_path / "in.zarr", mode="w", zarr_format=3)
-    group.create_array("u", shape=(20, 30), chunks=(7, 11), dtype="f8",
-                       compressors=zarr.codecs.Crc32cCodec())[...] = values("f8", (20, 30))
+    sum_of, packed = zarr.codecs.Crc32cCodec(), zarr.codecs.GzipCodec()
+    for name, codecs in {"u": sum_of, "v": [sum_of, packed], "w": [packed, sum_of]}.items():
+        group.create_array(name, shape=(20, 30), chunks=(7, 11), dtype="f8",
+                           compressors=codecs)[...] = values("f8", (20, 30))
     run("import", tmp_path / "in.zarr", "--to", tmp_path / "run.oca")
     run("export", tmp_path / "run.oca", "--to", tmp_path / "out.npz")
     with np.load(tmp_path / "out.npz") as found:
-        assert (found["u"] == values("f8", (20, 30))).all()
+        assert all((found[name] == values("f8", (20, 30))).all() for name in "uvw")
     chunk = tmp_path / "in.zarr" / "u" / "c" / "1" / "2"
     raw = bytearray(chunk.read_bytes())
     raw[100] ^= 1

@@ -238,6 +238,30 @@ def test_take_by_a_mask_is_what_numpy_says(path):
         assert a.take([3, -1], axis=0).tolist() == [6, 9]
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_array_without_axes_is_a_number_that_copies(path, order):
+    with outcore.open(path, "w+", (5, 4), "f8", order=order) as a:
+        a[...] = 1
+        for old in a[np.array(3)], a.read(np.array(3)), a.read((np.array(3), slice(None))):
+            a[np.array(3)] = 7
+            assert old.tolist() == [1] * 4 and a[3].tolist() == [7] * 4
+            a[3] = 1
+
+
+def test_parts_of_large_elements_are_no_larger_than_a_block(path):
+    view = np.zeros((128, 16), "V65536", order="F")
+    runtime = outcore.Runtime(budget="64MiB")
+    with runtime.open(path, "w+", view.shape, view.dtype, order="F") as a:
+        parts = list(outcore.walk.columns_of(a.view(np.ndarray), a._here().region, np.arange(128),
+                                             8 << 20))
+        assert max((p.rows.stop - p.rows.start) * (p.columns.stop - p.columns.start)
+                   for p in parts) <= 128
+        seen = sum((p.rows.stop - p.rows.start) * (p.columns.stop - p.columns.start)
+                   for p in parts)
+        assert seen == view.size
+    runtime.close()
+
+
 def test_a_copy_is_one(path):
     with outcore.open(path, "w+", 7, [("x", "f8"), ("y", "f4")]) as a:
         for key in "x", ["x", "y"], np.array(3), ..., (), slice(None):

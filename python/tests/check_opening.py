@@ -147,11 +147,22 @@ def test_fields_may_have_any_name(tmp_path, name):
     np.testing.assert_array_equal(np.load(tmp_path / "ours.npy")[:5], values)
 
 
+def test_an_npy_header_may_be_long(tmp_path):
+    dtype = [(f"field_{i:04}", "<f4") for i in range(500)]
+    with outcore.open(tmp_path / "a.npy", "w", 3, dtype) as a:
+        a[1] = 7
+    with outcore.open(tmp_path / "a.npy") as a:
+        assert a.dtype == np.dtype(dtype) and a[1]["field_0499"] == 7
+
+
 @pytest.mark.parametrize("text", [
     "{'descr': '<f8', 'fortran_order': False, 'shape': (3", "{'descr': 7, 'shape': ()}", " {", "{}",
     "{'descr': '<f8', 'fortran_order': False, 'shape': 3}", "\x00", "(" * 3000, "'" * 3, "[]",
     "{'descr': '|S0', 'fortran_order': False, 'shape': (3,)}",
-    "{'descr': '<f8', 'fortran_order': 0, 'shape': (3,)}", "{'descr': ('<f8', 'x'), 'shape': ()}"])
+    "{'descr': '<f8', 'fortran_order': 0, 'shape': (3,)}",
+    f"{{'descr': '<f8', 'fortran_order': False, 'shape': (0, {1 << 80})}}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}",
+    "{'descr': ('<f8', 'x'), 'shape': ()}"])
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_a_damaged_npy_header_is_a_value_error_that_names_the_file(tmp_path, text, version):
     raw = text.encode("latin-1").ljust(117) + b"\n"

@@ -1,13 +1,10 @@
 #include "run/preload/bounce.h"
 
-#include <netinet/in.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <climits>
 
 #include "core/base/units.h"
@@ -68,17 +65,9 @@ Bounce::~Bounce() {
   real().munmap(bytes_, mapped_bytes_);
 }
 
-bool keeps_messages(int fd) {
-  const int before = errno;
+bool is_drained_by_a_read(int fd) {
   struct stat about;
-  int type = SOCK_STREAM, protocol = 0;
-  if (::fstat(fd, &about) == 0 && S_ISSOCK(about.st_mode)) {
-    socklen_t size = sizeof type;
-    ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size);
-    ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size);
-  }
-  errno = before;
-  return type != SOCK_STREAM || protocol == IPPROTO_SCTP;  // this has messages in any case
+  return ::fstat(fd, &about) == 0 && (S_ISSOCK(about.st_mode) || S_ISFIFO(about.st_mode));
 }
 
 size_t total_of(const iovec* list, int count) {

@@ -37,9 +37,9 @@ class Bounce {
   bool is_lent_ = false;
 };
 
-// Whether each call of a transfer to or from the descriptor is a message of its own (datagrams):
-// then it cannot be done in pieces.
-bool keeps_messages(int fd);
+// Whether a read of the descriptor brings as much as it holds (sockets, pipes), which is not much:
+// who is told only of what arrives later takes a short read for all.
+bool is_drained_by_a_read(int fd);
 
 // Treats a list of buffers as one: copies [at, at + size) out of it or into it. False: a part of it
 // cannot be touched, for which a system call would return EFAULT.

@@ -1,11 +1,19 @@
 // send, recv and stdio's fread and fwrite: calls whose buffers may be ours. See calls.h.
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "core/base/assert.h"
 #include "core/os/signal_delivery.h"
@@ -39,25 +47,92 @@ bool must_bounce_message(const msghdr* m) {
 // How the bytes of a call pass through memory that is not managed, if they are more than a Bounce
 // has.
 enum class Passage {
-  kOnePiece,  // a stream may transfer less than was asked
+  kOnePiece,  // the rest is left
   kPieces,    // of a stream, until the call would end
-  kWhole,     // a message, or what cannot be asked for in pieces
+  kWhole,     // a message, or as much as the kernel has of a stream
+  kRefused,   // a message that is longer than any
 };
+
+int option_of(int fd, int name, int otherwise) {
+  const int before = errno;
+  socklen_t size = sizeof otherwise;
+  ::getsockopt(fd, SOL_SOCKET, name, &otherwise, &size);
+  errno = before;
+  return otherwise;
+}
+
+// Each call is a message of its own.
+bool keeps_messages(int fd) {
+  return option_of(fd, SO_TYPE, SOCK_STREAM) != SOCK_STREAM ||
+         option_of(fd, SO_PROTOCOL, 0) == IPPROTO_SCTP;
+}
 
 Passage passage_of_sent(int fd, size_t bytes, int flags) {
   if (bytes <= Bounce::kBytesMax) return Passage::kOnePiece;
-  if (keeps_messages(fd) || (flags & MSG_OOB) != 0) return Passage::kWhole;
+  if (keeps_messages(fd)) {
+    const int domain = option_of(fd, SO_DOMAIN, 0);
+    const bool has_limit = domain == AF_UNIX || domain == AF_INET || domain == AF_INET6;
+    const auto most = static_cast<size_t>(option_of(fd, SO_SNDBUF, INT_MAX));
+    return has_limit && bytes > most ? Passage::kRefused : Passage::kWhole;
+  }
   // The program counts the calls of which it gets word.
-  return (flags & MSG_ZEROCOPY) != 0 ? Passage::kOnePiece : Passage::kPieces;
+  return (flags & MSG_ZEROCOPY) != 0 ? Passage::kWhole : Passage::kPieces;
 }
 
+// What is received without waiting for all is no more than the kernel has in its buffers.
 // Descriptors come with the bytes beside which they were sent: those are asked for with one call.
 Passage passage_of_received(int fd, size_t bytes, const msghdr& m, int flags) {
   if (bytes <= Bounce::kBytesMax) return Passage::kOnePiece;
-  if (keeps_messages(fd) || (flags & MSG_PEEK) != 0) return Passage::kWhole;
-  if ((flags & MSG_WAITALL) == 0) return Passage::kOnePiece;
+  if (keeps_messages(fd)) return Passage::kWhole;
+  const bool is_dropped = (flags & MSG_TRUNC) != 0, waits = (flags & MSG_WAITALL) != 0;
+  if (!waits || (flags & MSG_PEEK) != 0) return is_dropped ? Passage::kOnePiece : Passage::kWhole;
   return m.msg_control != nullptr && m.msg_controllen != 0 ? Passage::kWhole : Passage::kPieces;
 }
+
+// The pieces of one call on a stream after the first. An error or the end must stay in the socket
+// for the program's next call, as the kernel leaves it if the call has moved something.
+class LaterPieces {
+ public:
+  // Before the first piece.
+  LaterPieces(int fd, int flags, bool is_sent) : fd_(fd), is_sent_(is_sent) {
+    timeval limit{};
+    socklen_t size = sizeof limit;
+    const int before = errno;
+    ::getsockopt(fd, SOL_SOCKET, is_sent ? SO_SNDTIMEO : SO_RCVTIMEO, &limit, &size);
+    const int how = real().fcntl(fd, F_GETFL);
+    errno = before;
+    const bool never_waits = (flags & MSG_DONTWAIT) != 0 || (how >= 0 && (how & O_NONBLOCK) != 0);
+    const int64_t limit_ns = limit.tv_sec * 1'000'000'000 + limit.tv_usec * 1'000;
+    if (never_waits)
+      end_ns_ = 0;
+    else if (limit_ns != 0)
+      end_ns_ = now_ns() + limit_ns;
+  }
+  // Waits until another piece can be begun. False: the call ends.
+  bool can_begin() const {
+    const int before = errno;
+    pollfd one{fd_, static_cast<short>(is_sent_ ? POLLOUT : POLLIN | POLLRDHUP), 0};
+    const int64_t left_ns = std::max<int64_t>(end_ns_ - now_ns(), 0);
+    const timespec left{left_ns / 1'000'000'000, left_ns % 1'000'000'000};
+    const int found = real().ppoll(&one, 1, end_ns_ == kNever ? nullptr : &left, nullptr);
+    int queued = 1;
+    const bool is_there = found > 0 && (one.revents & POLLNVAL) == 0;
+    if (is_there && !is_sent_) real().ioctl(fd_, FIONREAD, &queued);
+    errno = before;
+    return is_there && (is_sent_ ? (one.revents & (POLLERR | POLLHUP)) == 0 : queued > 0);
+  }
+
+ private:
+  static constexpr int64_t kNever = INT64_MAX;
+  static int64_t now_ns() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  }
+  int fd_;
+  bool is_sent_;
+  int64_t end_ns_ = kNever;  // 0: it does not wait
+};
 
 // A copy of a message in memory that is not managed; its bytes are in one buffer.
 class MessageCopy {
@@ -126,12 +201,9 @@ class MessageCopy {
     theirs->msg_flags = header.msg_flags;
     return is_given;
   }
-  // Whether the call goes on once the piece is done, as the kernel would with all bytes at once.
-  bool goes_on(size_t moved) {
-    const bool is_full = moved == one_.iov_len;
-    done_ += moved;
-    return passage_ == Passage::kPieces && is_full && done_ < bytes_;
-  }
+  void moved(size_t bytes) { done_ += bytes; }
+  bool is_piece_full(size_t moved) const { return moved == one_.iov_len; }
+  bool has_more() const { return passage_ == Passage::kPieces && done_ < bytes_; }
   ssize_t done() const { return static_cast<ssize_t>(done_); }
   void lend() { buffer_.lend(); }
 
@@ -160,19 +232,27 @@ OUTCORE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   if (!is_ready([message] { let_descriptors_leave(message); })) return -1;
   if (!must_bounce_message(message)) return real().sendmsg(fd, message, flags);
   const size_t bytes = bytes_of(*message);
-  MessageCopy copy(*message, bytes, passage_of_sent(fd, bytes, flags));
+  const Passage passage = passage_of_sent(fd, bytes, flags);
+  if (passage == Passage::kRefused) return fail(EMSGSIZE);
+  MessageCopy copy(*message, bytes, passage);
   if (const int error = copy.copy(*message, true); error != 0) return fail(error);
   if ((flags & MSG_ZEROCOPY) != 0) copy.lend();
+  std::optional<LaterPieces> later;
+  if (passage == Passage::kPieces) later.emplace(fd, flags, true);
   for (;;) {
     copy.begin_piece();
     if (!copy.take()) return copy.done() != 0 ? copy.done() : fail(EFAULT);
     int how = flags;
-    if (!copy.is_last_piece()) how &= ~MSG_EOR;
-    // A call that has sent something raises no SIGPIPE, and opens no connection again.
-    if (copy.done() != 0) how = (how | MSG_NOSIGNAL) & ~MSG_FASTOPEN;
+    if (!copy.is_last_piece()) how &= ~(MSG_EOR | MSG_OOB);
+    if (copy.done() != 0) {
+      if (!later->can_begin()) return copy.done();
+      // A call that has sent something raises no SIGPIPE, and opens no connection again.
+      how = (how | MSG_NOSIGNAL) & ~MSG_FASTOPEN;
+    }
     const ssize_t sent = real().sendmsg(fd, &copy.header, how);
     if (sent < 0) return copy.done() != 0 ? copy.done() : sent;
-    if (!copy.goes_on(static_cast<size_t>(sent))) return copy.done();
+    copy.moved(static_cast<size_t>(sent));
+    if (!copy.is_piece_full(static_cast<size_t>(sent)) || !copy.has_more()) return copy.done();
   }
 }
 
@@ -183,21 +263,30 @@ OUTCORE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
     return got;
   }
   const size_t bytes = bytes_of(*message);
-  MessageCopy copy(*message, bytes, passage_of_received(fd, bytes, *message, flags));
+  const Passage passage = passage_of_received(fd, bytes, *message, flags);
+  MessageCopy copy(*message, bytes, passage);
   if (const int error = copy.copy(*message, false); error != 0) return fail(error);
+  // TCP drops the bytes then, and leaves those of the buffer.
+  const bool may_be_left = (flags & MSG_TRUNC) != 0 && passage != Passage::kWhole;
+  std::optional<LaterPieces> later;
+  if (passage == Passage::kPieces) later.emplace(fd, flags, false);
   for (;;) {
+    const bool is_first = copy.done() == 0;
     copy.begin_piece();
     const auto stop = [&copy](int error) { return copy.done() != 0 ? copy.done() : fail(error); };
-    // TCP drops the bytes then, and leaves those of the buffer.
-    if ((flags & MSG_TRUNC) != 0 && !copy.take()) return stop(EFAULT);
-    const ssize_t got = real().recvmsg(fd, &copy.header, flags);
-    if (got < 0) return copy.done() != 0 ? copy.done() : got;
-    if (copy.done() == 0) {
+    if (may_be_left && !copy.take()) return stop(EFAULT);
+    if (!is_first && !later->can_begin()) return copy.done();
+    const int how = is_first ? flags : (flags & ~MSG_WAITALL) | MSG_DONTWAIT;
+    const ssize_t got = real().recvmsg(fd, &copy.header, how);
+    if (got < 0 || (got == 0 && !is_first)) return is_first ? got : copy.done();
+    if (is_first) {
       afterwards([&copy] { note_received(copy.header); });
       if (!copy.give_header(message)) return fail(EFAULT);
     }
     if (!copy.give(static_cast<size_t>(got))) return stop(EFAULT);
-    if (!copy.goes_on(static_cast<size_t>(got))) return copy.done();
+    copy.moved(static_cast<size_t>(got));
+    if ((is_first && !copy.is_piece_full(static_cast<size_t>(got))) || !copy.has_more())
+      return copy.done();
   }
 }
 

@@ -1,6 +1,7 @@
 // read, write and related calls. See calls.h.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -47,14 +48,20 @@ bool must_bounce(const Transfer& t, const TakenFile* file) {
   return flags >= 0 && (flags & O_DIRECT) != 0 && !t.is_write;
 }
 
+bool is_long_of_socket(const Transfer& t) {
+  struct stat about;
+  return t.flags == 0 && t.offset == kHere && total_of(t.list, t.count) > Bounce::kBytesMax &&
+         ::fstat(t.fd, &about) == 0 && S_ISSOCK(about.st_mode);
+}
+
 // Transfers in pieces, through memory that is not managed. A short piece ends the transfer, as the
 // real call would end. So does the first piece of a read from anything but a file, because no more
-// bytes may come. A message is not cut.
+// bytes may come.
 ssize_t bounce(const Transfer& t) {
   const size_t total = total_of(t.list, t.count);
-  const bool is_message = total > Bounce::kBytesMax && keeps_messages(t.fd);
+  const bool is_drained = total > Bounce::kBytesMax && !t.is_write && is_drained_by_a_read(t.fd);
   Bounce buffer(std::max<size_t>(total, 1),
-                is_message ? Bounce::Size::kWhole : Bounce::Size::kPiece);
+                is_drained ? Bounce::Size::kWhole : Bounce::Size::kPiece);
   if (!buffer.is_there()) return fail(ENOMEM);
   const bool is_file = is_regular(t.fd);
   size_t done = 0;
@@ -162,7 +169,14 @@ ssize_t carry_out(Transfer t) {
     ::pthread_testcancel();  // here, because the call itself will be no cancellation point
     t.call = change;
   }
-  return is_bounced ? bounce(t) : t.call(t.list, t.count, t.offset);
+  if (!is_bounced) return t.call(t.list, t.count, t.offset);
+  if (is_long_of_socket(t)) {  // it knows of messages, and of what ends a stream
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(t.list);
+    message.msg_iovlen = static_cast<size_t>(t.count);
+    return t.is_write ? sendmsg(t.fd, &message, 0) : recvmsg(t.fd, &message, 0);
+  }
+  return bounce(t);
 }
 
 ssize_t run(const Transfer& t) {

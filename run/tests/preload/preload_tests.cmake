@@ -107,8 +107,10 @@ foreach(delivery messages in-thread mprotect)
   agree(given_stacks.${delivery} given_stacks
     "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
   agree(heap_calls.${delivery} heap_calls "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
-  agree(seldom_calls.${delivery} seldom_calls
-    "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
+  foreach(program seldom_calls socket_calls)
+    agree(${program}.${delivery} ${program}
+      "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
+  endforeach()
   agree(fork_first_malloc.${delivery} fork_first_malloc
     "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
   agree(no_heap_memory.${delivery} no_heap_memory

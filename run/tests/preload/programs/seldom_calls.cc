@@ -1,10 +1,7 @@
 // seldom_calls DIR: calls that few programs make, on a mapped file and on large allocations. What
 // the kernel of this machine does not have is told the same with Outcore and without it.
-#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <linux/fs.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -152,145 +149,6 @@ void secret_memory() {
   ::close(number);
 }
 
-// A listening socket of this machine.
-struct Listener {
-  int number = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  sockaddr* where() { return reinterpret_cast<sockaddr*>(&address); }
-
-  Listener() {
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    require(::bind(number, where(), size) == 0 && ::listen(number, 1) == 0 &&
-                ::getsockname(number, where(), &size) == 0,
-            "listen");
-  }
-  int connected() {
-    const int end = ::socket(AF_INET, SOCK_STREAM, 0);
-    require(::connect(end, where(), size) == 0, "connect");
-    return end;
-  }
-};
-
-constexpr size_t kLongBytes = 3 << 20, kLongWords = kLongBytes / 8;
-uint64_t memory_of_its_own[kLongWords];  // not Outcore's
-
-// In a child: all bytes of a stream, which must be these.
-[[noreturn]] void receive_in_child(int number, size_t bytes, uint64_t seed) {
-  auto* const got = reinterpret_cast<char*>(memory_of_its_own);
-  for (size_t n = 0; n < bytes;) {
-    const ssize_t part = ::recv(number, got + n, bytes - n, 0);
-    require(part > 0, "recv");
-    n += static_cast<size_t>(part);
-  }
-  ::_exit(is_filled(memory_of_its_own, bytes / 8, seed) ? 0 : 1);
-}
-
-void sent_without_a_copy() {
-  Listener listener;
-  const int one = 1;
-  uint64_t* from = allocate(12);
-  const pid_t child = ::fork();
-  if (child == 0) receive_in_child(listener.connected(), kBytes, 12);
-  const int number = ::accept(listener.number, nullptr, nullptr);
-  require(::setsockopt(number, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one) == 0, "SO_ZEROCOPY");
-  for (size_t n = 0; n < kBytes;) {
-    const ssize_t part =
-        ::send(number, reinterpret_cast<char*>(from) + n, kBytes - n, MSG_ZEROCOPY);
-    require(part > 0, "send");
-    n += static_cast<size_t>(part);
-  }
-  std::printf("MSG_ZEROCOPY: the child says %d\n", code_of(child));
-  ::close(number);
-  ::close(listener.number);
-}
-
-uint64_t* allocate_long(uint64_t seed) {
-  uint64_t* words = map(-1, kLongBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-  fill(words, kLongWords, seed);
-  return words;
-}
-
-// A blocking stream sends all that it is asked to send, and waits for all if it is told to.
-void long_streams() {
-  constexpr auto kAll = static_cast<ssize_t>(kLongBytes);
-  int ends[2];
-  require(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
-  uint64_t* words = allocate_long(14);
-  pid_t child = ::fork();
-  if (child == 0) receive_in_child(ends[1], kLongBytes, 14);
-  iovec list[2] = {{words, 4096 + 8}, {words + 513, kLongBytes - 4096 - 8}};
-  msghdr message{};
-  message.msg_iov = list;
-  message.msg_iovlen = 2;
-  require(::sendmsg(ends[0], &message, 0) == kAll, "sendmsg sends all");
-  std::printf("sendmsg: the child says %d\n", code_of(child));
-
-  fill(memory_of_its_own, kLongWords, 15);
-  child = ::fork();
-  if (child == 0)
-    ::_exit(::send(ends[1], memory_of_its_own, kLongBytes, 0) == kAll &&
-                    ::send(ends[1], memory_of_its_own, kLongBytes, 0) == kAll
-                ? 0
-                : 1);
-  require(::recvmsg(ends[0], &message, MSG_WAITALL) == kAll, "recvmsg waits for all");
-  require(is_filled(words, kLongWords, 15), "it has all");
-  fill(words, kLongWords, 16);
-  require(::recv(ends[0], words, kLongBytes, MSG_WAITALL) == kAll, "recv waits for all");
-  require(is_filled(words, kLongWords, 15), "it has all");
-  std::printf("recv: the child says %d\n", code_of(child));
-  ::close(ends[1]);
-  require(::recv(ends[0], words, kLongBytes, MSG_WAITALL) == 0, "the end");
-  require(::send(ends[0], words, kLongBytes, MSG_NOSIGNAL) == -1 && errno == EPIPE, "no reader");
-  ::close(ends[0]);
-}
-
-// TCP's MSG_TRUNC drops bytes and leaves those of the buffer.
-void dropped_bytes() {
-  Listener listener;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const int number = listener.connected();
-    ::_exit(::send(number, memory_of_its_own, kLongBytes, 0) > 0 ? 0 : 1);
-  }
-  const int number = ::accept(listener.number, nullptr, nullptr);
-  uint64_t* words = allocate_long(17);
-  require(::recv(number, words, kLongBytes, MSG_TRUNC | MSG_WAITALL) ==
-              static_cast<ssize_t>(kLongBytes),
-          "all bytes are dropped");
-  require(is_filled(words, kLongWords, 17), "the buffer stays");
-  std::printf("MSG_TRUNC: the child says %d\n", code_of(child));
-  ::close(number);
-  ::close(listener.number);
-}
-
-// Larger than the buffer through which they pass.
-void long_datagrams() {
-  int ends[2];
-  require(::socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0, "socketpair");
-  constexpr size_t kMessageBytes = kLongBytes / 2;
-  constexpr auto kAll = static_cast<ssize_t>(kMessageBytes);
-  const int room = 2 * kLongBytes;
-  if (::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0) {
-    std::printf("no long datagrams: %s\n", std::strerror(errno));  // they need CAP_NET_ADMIN
-    return;
-  }
-  uint64_t* words = allocate_long(18);
-  uint64_t* into = allocate_long(0);
-  require(::send(ends[0], words, kMessageBytes, 0) == kAll, "send");
-  require(::recv(ends[1], into, kLongBytes, 0) == kAll, "one message");
-  require(is_filled(into, kMessageBytes / 8, 18), "all of it");
-  require(::recv(ends[1], into, kLongBytes, MSG_DONTWAIT) == -1 && errno == EAGAIN, "no other");
-  fill(into, kLongWords, 0);
-  require(::write(ends[0], words, kMessageBytes) == kAll, "write");
-  require(::read(ends[1], into, kLongBytes) == kAll, "one message");
-  require(is_filled(into, kMessageBytes / 8, 18), "all of it");
-  require(::recv(ends[1], into, kLongBytes, MSG_DONTWAIT) == -1 && errno == EAGAIN, "no other");
-  ::close(ends[0]);
-  ::close(ends[1]);
-}
-
 // Programs that do so (MPI within a machine) have another way where this one is refused.
 void written_into_a_child() {
   static uint64_t target[kWords];
@@ -326,10 +184,6 @@ int main(int count, char** arguments) {
   guards();
   flags_of_transfers();
   secret_memory();
-  sent_without_a_copy();
-  long_streams();
-  dropped_bytes();
-  long_datagrams();
   written_into_a_child();
   return 0;
 }
