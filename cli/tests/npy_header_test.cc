@@ -21,7 +21,7 @@ std::string header_of(char format, const std::string& name) {
 }
 
 TEST(NpyHeader, TheTextOfFormats1And2IsLatin1) {
-  for (const char format : {1, 2}) {
+  for (const char format : {'\1', '\2'}) {
     const auto header = parse_npy_header(header_of(format,
                                                    "gr\xf6\xdf"
                                                    "e"));
