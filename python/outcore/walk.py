@@ -47,6 +47,8 @@ def page_starts(region: _core.Region, begins: np.ndarray[Any, Any],
     count = int(((begins + (region.start + size - 1)) // page - first).max(initial=0)) + 1
     last = (begins + (region.start + size - 1)) // page
     pages = np.minimum(first[:, None] + np.arange(count), last[:, None]) if count > 1 else first
+    if begins.size == 0:
+        return np.empty(0, np.uint64)
     pages = np.sort(pages, axis=None, kind="stable")  # quick where they come in order, as here
     starts = pages[np.r_[True, pages[1:] != pages[:-1]]] * page
     return np.maximum(starts - region.start, 0).astype(np.uint64)
@@ -243,13 +245,19 @@ def columns_of(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarr
         breaks = np.flatnonzero(np.diff(rows) > page) + 1
         runs = list(zip(rows[np.r_[0, breaks]].tolist(), rows[np.r_[breaks - 1, -1]].tolist()))
         is_dense = sum(last - first for first, last in runs) >= (len(runs) - 1) * page
+        is_short = len(root) * item <= page
+        is_dense = is_dense or is_short
         pages = min(count, (high - low) * item // page + 2)
         width = max(1, min(pages_max // pages, elements_max // count))
         for column in range(0, root.size // len(root), width):
             end = min(column + width, root.size // len(root))
             starts = np.arange(column, end, dtype=np.int64) * (len(root) * item)
-            ranges = [(start + first, last - first + item) for start in starts.tolist()
-                      for first, last in runs] if is_dense else []
+            if is_short:  # what lies between is hardly more
+                size = int(starts[-1]) - int(starts[0]) + runs[-1][1] - runs[0][0] + item
+                ranges = [(int(starts[0]) + runs[0][0], size)]
+            else:
+                ranges = [(start + first, last - first + item) for start in starts.tolist()
+                          for first, last in runs] if is_dense else []
             begins = rows[:0] if is_dense else (starts[:, None] + rows[None, :]).ravel()
             yield ColumnsPart(slice(at, at + count), slice(column, end), ranges, begins)
         at += count

@@ -1,10 +1,12 @@
 #include "run/preload/bounce.h"
 
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <climits>
 
 #include "core/base/units.h"
@@ -65,9 +67,15 @@ Bounce::~Bounce() {
   real().munmap(bytes_, mapped_bytes_);
 }
 
-bool is_drained_by_a_read(int fd) {
+size_t bytes_to_read(int fd) {
+  const int before = errno;
   struct stat about;
-  return ::fstat(fd, &about) == 0 && (S_ISSOCK(about.st_mode) || S_ISFIFO(about.st_mode));
+  int queued = 0;
+  const bool is_known = ::fstat(fd, &about) == 0 &&
+                        (S_ISSOCK(about.st_mode) || S_ISFIFO(about.st_mode)) &&
+                        real().ioctl(fd, FIONREAD, &queued) == 0;
+  errno = before;
+  return is_known && queued > 0 ? static_cast<size_t>(queued) : 0;
 }
 
 size_t total_of(const iovec* list, int count) {

@@ -37,9 +37,9 @@ class Bounce {
   bool is_lent_ = false;
 };
 
-// Whether a read of the descriptor brings as much as it holds (sockets, pipes), which is not much:
-// who is told only of what arrives later takes a short read for all.
-bool is_drained_by_a_read(int fd);
+// What a socket or a pipe holds, which one read brings: who is told only of what arrives later
+// takes a short read for all. 0: nothing, or the descriptor is of another kind.
+size_t bytes_to_read(int fd);
 
 // Treats a list of buffers as one: copies [at, at + size) out of it or into it. False: a part of it
 // cannot be touched, for which a system call would return EFAULT.

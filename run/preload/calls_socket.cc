@@ -1,15 +1,8 @@
 // send, recv and stdio's fread and fwrite: calls whose buffers may be ours. See calls.h.
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <climits>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -20,6 +13,7 @@
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
 #include "run/preload/leaving.h"
+#include "run/preload/socket_pieces.h"
 
 using namespace outcore::preload;  // NOLINT(google-build-using-namespace): names of this room
 
@@ -44,104 +38,15 @@ bool must_bounce_message(const msghdr* m) {
   return false;
 }
 
-// How the bytes of a call pass through memory that is not managed, if they are more than a Bounce
-// has.
-enum class Passage {
-  kOnePiece,  // the rest is left
-  kPieces,    // of a stream, until the call would end
-  kWhole,     // a message, or as much as the kernel has of a stream
-  kRefused,   // a message that is longer than any
-};
-
-int option_of(int fd, int name, int otherwise) {
-  const int before = errno;
-  socklen_t size = sizeof otherwise;
-  ::getsockopt(fd, SOL_SOCKET, name, &otherwise, &size);
-  errno = before;
-  return otherwise;
-}
-
-// Each call is a message of its own.
-bool keeps_messages(int fd) {
-  return option_of(fd, SO_TYPE, SOCK_STREAM) != SOCK_STREAM ||
-         option_of(fd, SO_PROTOCOL, 0) == IPPROTO_SCTP;
-}
-
-Passage passage_of_sent(int fd, size_t bytes, int flags) {
-  if (bytes <= Bounce::kBytesMax) return Passage::kOnePiece;
-  if (keeps_messages(fd)) {
-    const int domain = option_of(fd, SO_DOMAIN, 0);
-    const bool has_limit = domain == AF_UNIX || domain == AF_INET || domain == AF_INET6;
-    const auto most = static_cast<size_t>(option_of(fd, SO_SNDBUF, INT_MAX));
-    return has_limit && bytes > most ? Passage::kRefused : Passage::kWhole;
-  }
-  // The program counts the calls of which it gets word.
-  return (flags & MSG_ZEROCOPY) != 0 ? Passage::kWhole : Passage::kPieces;
-}
-
-// What is received without waiting for all is no more than the kernel has in its buffers.
-// Descriptors come with the bytes beside which they were sent: those are asked for with one call.
-Passage passage_of_received(int fd, size_t bytes, const msghdr& m, int flags) {
-  if (bytes <= Bounce::kBytesMax) return Passage::kOnePiece;
-  if (keeps_messages(fd)) return Passage::kWhole;
-  const bool is_dropped = (flags & MSG_TRUNC) != 0, waits = (flags & MSG_WAITALL) != 0;
-  if (!waits || (flags & MSG_PEEK) != 0) return is_dropped ? Passage::kOnePiece : Passage::kWhole;
-  return m.msg_control != nullptr && m.msg_controllen != 0 ? Passage::kWhole : Passage::kPieces;
-}
-
-// The pieces of one call on a stream after the first. An error or the end must stay in the socket
-// for the program's next call, as the kernel leaves it if the call has moved something.
-class LaterPieces {
- public:
-  // Before the first piece.
-  LaterPieces(int fd, int flags, bool is_sent) : fd_(fd), is_sent_(is_sent) {
-    timeval limit{};
-    socklen_t size = sizeof limit;
-    const int before = errno;
-    ::getsockopt(fd, SOL_SOCKET, is_sent ? SO_SNDTIMEO : SO_RCVTIMEO, &limit, &size);
-    const int how = real().fcntl(fd, F_GETFL);
-    errno = before;
-    const bool never_waits = (flags & MSG_DONTWAIT) != 0 || (how >= 0 && (how & O_NONBLOCK) != 0);
-    const int64_t limit_ns = limit.tv_sec * 1'000'000'000 + limit.tv_usec * 1'000;
-    if (never_waits)
-      end_ns_ = 0;
-    else if (limit_ns != 0)
-      end_ns_ = now_ns() + limit_ns;
-  }
-  // Waits until another piece can be begun. False: the call ends.
-  bool can_begin() const {
-    const int before = errno;
-    pollfd one{fd_, static_cast<short>(is_sent_ ? POLLOUT : POLLIN | POLLRDHUP), 0};
-    const int64_t left_ns = std::max<int64_t>(end_ns_ - now_ns(), 0);
-    const timespec left{left_ns / 1'000'000'000, left_ns % 1'000'000'000};
-    const int found = real().ppoll(&one, 1, end_ns_ == kNever ? nullptr : &left, nullptr);
-    int queued = 1;
-    const bool is_there = found > 0 && (one.revents & POLLNVAL) == 0;
-    if (is_there && !is_sent_) real().ioctl(fd_, FIONREAD, &queued);
-    errno = before;
-    return is_there && (is_sent_ ? (one.revents & (POLLERR | POLLHUP)) == 0 : queued > 0);
-  }
-
- private:
-  static constexpr int64_t kNever = INT64_MAX;
-  static int64_t now_ns() {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-  }
-  int fd_;
-  bool is_sent_;
-  int64_t end_ns_ = kNever;  // 0: it does not wait
-};
-
 // A copy of a message in memory that is not managed; its bytes are in one buffer.
 class MessageCopy {
  public:
-  MessageCopy(const msghdr& theirs, size_t bytes, Passage passage)
+  // `room_bytes`: no more than these pass at once.
+  MessageCopy(const msghdr& theirs, size_t bytes, Passage passage, size_t room_bytes)
       : header(theirs),
         bytes_(bytes),
         passage_(passage),
-        buffer_(std::max<size_t>(bytes, 1),
+        buffer_(std::max<size_t>(room_bytes, 1),
                 passage == Passage::kWhole ? Bounce::Size::kWhole : Bounce::Size::kPiece) {}
   // 0 or an errno. REQUIRES: called once, first.
   int copy(const msghdr& theirs, bool is_sent) {
@@ -234,7 +139,7 @@ OUTCORE_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   const size_t bytes = bytes_of(*message);
   const Passage passage = passage_of_sent(fd, bytes, flags);
   if (passage == Passage::kRefused) return fail(EMSGSIZE);
-  MessageCopy copy(*message, bytes, passage);
+  MessageCopy copy(*message, bytes, passage, bytes);
   if (const int error = copy.copy(*message, true); error != 0) return fail(error);
   if ((flags & MSG_ZEROCOPY) != 0) copy.lend();
   std::optional<LaterPieces> later;
@@ -263,8 +168,8 @@ OUTCORE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
     return got;
   }
   const size_t bytes = bytes_of(*message);
-  const Passage passage = passage_of_received(fd, bytes, *message, flags);
-  MessageCopy copy(*message, bytes, passage);
+  const auto [passage, room_bytes] = how_to_receive(fd, bytes, *message, flags);
+  MessageCopy copy(*message, bytes, passage, room_bytes);
   if (const int error = copy.copy(*message, false); error != 0) return fail(error);
   // TCP drops the bytes then, and leaves those of the buffer.
   const bool may_be_left = (flags & MSG_TRUNC) != 0 && passage != Passage::kWhole;
@@ -276,7 +181,7 @@ OUTCORE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
     const auto stop = [&copy](int error) { return copy.done() != 0 ? copy.done() : fail(error); };
     if (may_be_left && !copy.take()) return stop(EFAULT);
     if (!is_first && !later->can_begin()) return copy.done();
-    const int how = is_first ? flags : (flags & ~MSG_WAITALL) | MSG_DONTWAIT;
+    const int how = !is_first && later->never_waits() ? flags | MSG_DONTWAIT : flags;
     const ssize_t got = real().recvmsg(fd, &copy.header, how);
     if (got < 0 || (got == 0 && !is_first)) return is_first ? got : copy.done();
     if (is_first) {
@@ -285,8 +190,7 @@ OUTCORE_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
     }
     if (!copy.give(static_cast<size_t>(got))) return stop(EFAULT);
     copy.moved(static_cast<size_t>(got));
-    if ((is_first && !copy.is_piece_full(static_cast<size_t>(got))) || !copy.has_more())
-      return copy.done();
+    if (!copy.is_piece_full(static_cast<size_t>(got)) || !copy.has_more()) return copy.done();
   }
 }
 

@@ -59,9 +59,10 @@ bool is_long_of_socket(const Transfer& t) {
 // bytes may come.
 ssize_t bounce(const Transfer& t) {
   const size_t total = total_of(t.list, t.count);
-  const bool is_drained = total > Bounce::kBytesMax && !t.is_write && is_drained_by_a_read(t.fd);
-  Bounce buffer(std::max<size_t>(total, 1),
-                is_drained ? Bounce::Size::kWhole : Bounce::Size::kPiece);
+  const size_t there = total > Bounce::kBytesMax && !t.is_write ? bytes_to_read(t.fd) : 0;
+  const bool is_large = there > Bounce::kBytesMax;
+  Bounce buffer(is_large ? std::min(total, there) : std::max<size_t>(total, 1),
+                is_large ? Bounce::Size::kWhole : Bounce::Size::kPiece);
   if (!buffer.is_there()) return fail(ENOMEM);
   const bool is_file = is_regular(t.fd);
   size_t done = 0;
@@ -174,7 +175,8 @@ ssize_t carry_out(Transfer t) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(t.list);
     message.msg_iovlen = static_cast<size_t>(t.count);
-    return t.is_write ? sendmsg(t.fd, &message, 0) : recvmsg(t.fd, &message, 0);
+    // A write is a record of those sockets that have them, and says nothing to others.
+    return t.is_write ? sendmsg(t.fd, &message, MSG_EOR) : recvmsg(t.fd, &message, 0);
   }
   return bounce(t);
 }

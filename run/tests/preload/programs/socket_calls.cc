@@ -2,6 +2,7 @@
 // pass through other memory at a time. The same with Outcore and without it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -116,6 +117,42 @@ void long_streams() {
   ::close(ends[0]);
 }
 
+// A send that fits is done, though poll() would not say so, and whoever reads comes later.
+void sent_before_it_is_read() {
+  int ends[2];
+  const int room = 2 << 20;
+  require(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
+  if (::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0) return;
+  constexpr size_t kFits = kBytes + kBytes / 3;
+  uint64_t* words = allocate_long(22);
+  require(::send(ends[0], words, kFits, 0) == static_cast<ssize_t>(kFits), "it fits");
+  fill(words, kLongWords, 0);
+  require(::recv(ends[1], words, kFits, MSG_WAITALL) == static_cast<ssize_t>(kFits), "and comes");
+  require(is_filled(words, kFits / 8, 22), "as it was");
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+// What waits in the error queue of a socket is no error of it.
+void sent_beside_word_of_others() {
+  Listener listener;
+  const int one = 1;
+  uint64_t* words = allocate_long(23);
+  const pid_t child = ::fork();
+  if (child == 0) receive_in_child(listener.connected(), kLongBytes, 23);
+  const int number = ::accept(listener.number, nullptr, nullptr);
+  require(::setsockopt(number, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one) == 0, "SO_ZEROCOPY");
+  require(::send(number, words, 4096, MSG_ZEROCOPY) == 4096, "send");
+  pollfd word{number, 0, 0};
+  require(::poll(&word, 1, 60'000) == 1 && (word.revents & POLLERR) != 0, "word of it");
+  require(
+      ::send(number, words + 512, kLongBytes - 4096, 0) == static_cast<ssize_t>(kLongBytes - 4096),
+      "all is sent beside it");
+  std::printf("beside word: the child says %d\n", code_of(child));
+  ::close(number);
+  ::close(listener.number);
+}
+
 // TCP's MSG_TRUNC drops bytes and leaves those of the buffer.
 void dropped_bytes() {
   Listener listener;
@@ -206,7 +243,7 @@ void closed_in_a_write() {
   }
   ::close(ends[1]);
   const ssize_t sent = ::write(ends[0], words, kLongBytes);
-  require(sent >= static_cast<ssize_t>(kBytes) && sent < static_cast<ssize_t>(kLongBytes), "some");
+  require(sent >= static_cast<ssize_t>(kBytes) && sent <= static_cast<ssize_t>(kLongBytes), "some");
   std::printf("closed: the child says %d\n", code_of(child));
   const int udp = ::socket(AF_INET, SOCK_DGRAM, 0);
   require(::send(udp, words, kLongBytes, 0) == -1, "longer than any");
@@ -247,6 +284,8 @@ int main(int count, char** arguments) {
   begin(count, arguments);
   sent_without_a_copy();
   long_streams();
+  sent_before_it_is_read();
+  sent_beside_word_of_others();
   dropped_bytes();
   reset_in_a_stream();
   all_at_once();
