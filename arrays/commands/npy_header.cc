@@ -6,11 +6,21 @@
 
 #include "arrays/commands/array_box.h"
 #include "arrays/commands/python_literal.h"
+#include "cli/assert.h"
 
 namespace outcore::cli {
 namespace {
 
 using Kind = PythonLiteral::Kind;
+
+// REQUIRES: a character that Unicode has.
+void append_utf8(char32_t c, std::string* text) {
+  CLI_CHECK(c <= 0x10ffff);
+  const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  constexpr uint8_t kFirst[] = {0, 0xc0, 0xe0, 0xf0};
+  *text += static_cast<char>(kFirst[more] | c >> (6 * more));
+  for (int k = more; k-- > 0;) *text += static_cast<char>(0x80 | (c >> (6 * k) & 0x3f));
+}
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr uint64_t kHeaderBytesMax = 1 << 20;
@@ -151,15 +161,11 @@ Result<NpyHeader> parse_npy_header(std::string_view bytes) {
   const uint64_t from = bytes[6] == 1 ? 10 : 12;
   // The text is UTF-8 since format 3.0, and Latin-1 before.
   std::string text;
-  for (const char c : bytes.substr(from, size.value() - from)) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (bytes[6] < 3 && byte >= 0x80) {
-      text += static_cast<char>(0xc0 | byte >> 6);
-      text += static_cast<char>(0x80 | (byte & 0x3f));
-    } else {
+  for (const char c : bytes.substr(from, size.value() - from))
+    if (bytes[6] < 3)
+      append_utf8(static_cast<uint8_t>(c), &text);
+    else
       text += c;
-    }
-  }
   const auto literal = parse_python_literal(text);
   if (!literal) return wrong("its header: " + literal.message());
   const PythonLiteral* const descr = literal->find("descr");
@@ -267,10 +273,7 @@ Result<std::string> utf8_of(std::u32string_view letters) {
   while (!letters.empty() && letters.back() == 0) letters.remove_suffix(1);
   for (const char32_t c : letters) {
     if (c > 0x10ffff) return wrong("it has a character that is not valid");
-    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    constexpr uint8_t kFirst[] = {0, 0xc0, 0xe0, 0xf0};
-    text += static_cast<char>(kFirst[more] | c >> (6 * more));
-    for (int k = more; k-- > 0;) text += static_cast<char>(0x80 | (c >> (6 * k) & 0x3f));
+    append_utf8(c, &text);
   }
   return text;
 }

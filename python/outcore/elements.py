@@ -74,6 +74,11 @@ class Elements(Shaped):
         return 0 if self.order == "C" else len(self.shape) - 1
 
     @property
+    def is_by_columns(self) -> bool:
+        """Whether the elements of a row lie in as many places as there are columns."""
+        return self.order == "F" and len(self.shape) > 1
+
+    @property
     def block_bytes(self) -> int:
         """How much is worked on at a time."""
         return self.pager.block_bytes()

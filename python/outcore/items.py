@@ -67,7 +67,7 @@ def _number_of(key: Any) -> Any:
 def _gather_rows(elements: Elements, index: _Plain) -> _Plain:
     view, region = _plain(elements), elements.region
     row_bytes = view.nbytes // len(view)
-    if elements.order == "F" and view.ndim > 1:
+    if elements.is_by_columns:
         return walk.gather_columns(view, region, index, elements.block_bytes)
     if index.size >= _FEW_ROWS or index.size * row_bytes > elements.block_bytes:
         return walk.gather(view, region, index, elements.block_bytes)
@@ -204,8 +204,7 @@ def _assign_rows(elements: Elements, view: _Plain, key: Any, value: Any) -> bool
                                   is_flat=is_line and is_mask)
     if source is None:
         return False
-    is_by_columns = elements.order == "F" and view.ndim > 1
-    scatter = walk.scatter_columns if is_by_columns else walk.scatter
+    scatter = walk.scatter_columns if elements.is_by_columns else walk.scatter
     scatter(view, elements.region, index, source, elements.block_bytes)
     return True
 

@@ -64,7 +64,7 @@ def prefetch_rows(elements: Elements, index: np.ndarray[Any, Any], wait: bool) -
         else:
             region.prefetch_list(starts)
 
-    if elements.order == "F" and view.ndim > 1:
+    if elements.is_by_columns:
         for part in walk.columns_of(view, region, rows, elements.block_bytes):
             for begin, size in part.ranges:
                 prefetch(region, begin, size, wait, None)

@@ -9,6 +9,7 @@ a sum over all of it is brought in block by block.
 from __future__ import annotations
 
 import os
+import stat
 import weakref
 from typing import Any
 
@@ -72,8 +73,9 @@ class View(np.ndarray[Any, Any]):
     def __dask_tokenize__(self) -> Any:
         lease = lease_of(self)
         source = None if lease is None else registry.source_of(lease.region)
-        is_read = source is not None and source.access == "read-only"
-        stamp = stamp_of(source.location) if source is not None and is_read else None
+        stamp = None
+        if source is not None and source.access == "read-only":
+            stamp = stamp_of(source.location)
         if lease is None or stamp is None:
             from dask.base import normalize_token
             return normalize_token(np.asarray(self))
@@ -130,9 +132,12 @@ class View(np.ndarray[Any, Any]):
 def stamp_of(location: Location) -> tuple[Any, ...] | None:
     """What changes when the file is written by anybody; None where nothing tells: a store that is
     not one file."""
-    if location.path is None or not os.path.isfile(location.path):
+    try:
+        about = os.stat(location.path or "")
+    except OSError:
         return None
-    about = os.stat(location.path)
+    if not stat.S_ISREG(about.st_mode):
+        return None
     return location.url, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
 
 

@@ -224,12 +224,19 @@ class ColumnsPart(NamedTuple):
         if self.begins.size:
             bring_rows(region, self.begins, item_bytes)
 
+    def places(self, shape: tuple[int, ...]) -> tuple[Any, ...]:
+        """Where its elements lie in an array of rows with axes of that shape behind, which are
+        those of the region's array in the opposite order: columns count as in order F there."""
+        columns = np.arange(self.columns.start, self.columns.stop)
+        return (self.rows, *np.unravel_index(columns, shape))
+
 
 def columns_of(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarray[Any, Any],
                block_bytes: int) -> Iterator[ColumnsPart]:
     """Parts that together name all elements of these rows once, each of about ``block_bytes`` of
     pages."""
     page, item = region.page_bytes, root.itemsize
+    column_bytes, columns = len(root) * item, root.size // len(root)
     offset = root.__array_interface__["data"][0] - region.address
     item_pages = (item + page - 2) // page + 1
     pages_max = max(1, block_bytes // (page * item_pages))  # or elements
@@ -244,21 +251,23 @@ def columns_of(root: np.ndarray[Any, Any], region: _core.Region, index: np.ndarr
         rows = np.sort(index[at:at + count].astype(np.int64, copy=False)) * item + offset
         breaks = np.flatnonzero(np.diff(rows) > page) + 1
         runs = list(zip(rows[np.r_[0, breaks]].tolist(), rows[np.r_[breaks - 1, -1]].tolist()))
+        is_short = column_bytes <= page
         is_dense = sum(last - first for first, last in runs) >= (len(runs) - 1) * page
-        is_short = len(root) * item <= page
-        is_dense = is_dense or is_short
         pages = min(count, (high - low) * item // page + 2)
         width = max(1, min(pages_max // pages, elements_max // count))
-        for column in range(0, root.size // len(root), width):
-            end = min(column + width, root.size // len(root))
-            starts = np.arange(column, end, dtype=np.int64) * (len(root) * item)
+        for column in range(0, columns, width):
+            end = min(column + width, columns)
+            starts = range(column * column_bytes, end * column_bytes, column_bytes)
+            ranges: list[tuple[int, int]] = []
+            begins = rows[:0]
             if is_short:  # what lies between is hardly more
-                size = int(starts[-1]) - int(starts[0]) + runs[-1][1] - runs[0][0] + item
-                ranges = [(int(starts[0]) + runs[0][0], size)]
+                first, last = starts[0] + runs[0][0], starts[-1] + runs[-1][1]
+                ranges = [(first, last - first + item)]
+            elif is_dense:
+                ranges = [(start + first, last - first + item) for start in starts
+                          for first, last in runs]
             else:
-                ranges = [(start + first, last - first + item) for start in starts.tolist()
-                          for first, last in runs] if is_dense else []
-            begins = rows[:0] if is_dense else (starts[:, None] + rows[None, :]).ravel()
+                begins = (np.array(starts)[:, None] + rows[None, :]).ravel()
             yield ColumnsPart(slice(at, at + count), slice(column, end), ranges, begins)
         at += count
 
@@ -268,12 +277,10 @@ def gather_columns(root: np.ndarray[Any, Any], region: _core.Region, index: np.n
     """``root[index]``, of an array in order F."""
     out = np.empty(index.shape + root.shape[1:], root.dtype)
     flat, table = index.ravel(), root.reshape((len(root), -1), order="F")
-    # Columns count as in order F: with the axes turned, as in order C.
     into = out.reshape((index.size, *root.shape[1:])).transpose(0, *range(root.ndim - 1, 0, -1))
     for part in columns_of(root, region, flat, block_bytes):
         part.bring(region, root.itemsize)
-        where = np.unravel_index(np.arange(part.columns.start, part.columns.stop), into.shape[1:])
-        into[(part.rows, *where)] = table[flat[part.rows], part.columns]
+        into[part.places(into.shape[1:])] = table[flat[part.rows], part.columns]
     return out
 
 
@@ -284,9 +291,7 @@ def scatter_columns(root: np.ndarray[Any, Any], region: _core.Region, index: np.
     source = value.transpose(0, *range(root.ndim - 1, 0, -1))
     for part in columns_of(root, region, index, block_bytes):
         part.bring(region, root.itemsize)
-        where = np.unravel_index(np.arange(part.columns.start, part.columns.stop),
-                                 source.shape[1:])
-        table[index[part.rows], part.columns] = source[(part.rows, *where)]
+        table[index[part.rows], part.columns] = source[part.places(source.shape[1:])]
 
 
 # -- sums --

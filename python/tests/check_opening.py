@@ -133,10 +133,8 @@ def test_python_objects_are_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Stored array in format")
-@pytest.mark.parametrize("name", ["größe", "Ω"])
-def test_fields_may_have_any_name(tmp_path, name):
-    values = np.zeros(5, [(name, "<f4"), ("n", "<i4")])
-    values["n"] = range(5)
+def test_fields_may_have_any_name(tmp_path, oddly_named):
+    values = oddly_named
     np.save(tmp_path / "theirs.npy", values)
     with outcore.open(tmp_path / "theirs.npy") as a:
         assert a.dtype == values.dtype

@@ -35,6 +35,14 @@ def numbers(tmp_path):
     return str(name)
 
 
+@pytest.fixture(params=["größe", "Ω"])
+def oddly_named(request):
+    """Records with a field whose name only Latin-1 has, or not even that."""
+    values = np.zeros(5, [(request.param, "<f4"), ("n", "<i4")])
+    values["n"] = range(5)
+    return values
+
+
 @pytest.fixture
 def small():
     """A runtime of 8 MiB."""

@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 
+#include "core/base/clock.h"
 #include "core/os/wait.h"
 #include "run/preload/as_program.h"
 #include "run/preload/bounce.h"
@@ -147,11 +148,7 @@ OUTCORE_EXPORT int aio_write(aiocb* request) noexcept {
 OUTCORE_EXPORT int aio_suspend(const aiocb* const* list, int count, const timespec* limit) {
   constexpr int64_t kSecondNs = 1'000'000'000, kSliceNs = kSecondNs / 100;
   if (waiting_count.load() == 0 || is_inside()) return real().aio_suspend(list, count, limit);
-  const auto now = [] {
-    timespec t{};
-    ::clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * kSecondNs + t.tv_nsec;
-  };
+  const auto now = [] { return static_cast<int64_t>(outcore::base::now_ns()); };
   const int64_t end_ns =
       limit == nullptr
           ? INT64_MAX

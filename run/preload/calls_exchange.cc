@@ -10,6 +10,7 @@
 #include <climits>
 
 #include "core/base/assert.h"
+#include "core/base/clock.h"
 #include "core/os/signal_delivery.h"
 #include "run/preload/bounce.h"
 #include "run/preload/calls.h"
@@ -56,16 +57,6 @@ OUTCORE_EXPORT int sendmmsg(int fd, mmsghdr* list, unsigned count, int flags) {
   return done == 0 && count != 0 ? -1 : static_cast<int>(done);
 }
 
-namespace {
-
-int64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
-}  // namespace
-
 // As in the kernel, the time limit is looked at only between messages.
 OUTCORE_EXPORT int recvmmsg(int fd, mmsghdr* list, unsigned count, int flags, timespec* time) {
   if (!is_any_ours(list, count)) {
@@ -73,8 +64,8 @@ OUTCORE_EXPORT int recvmmsg(int fd, mmsghdr* list, unsigned count, int flags, ti
     for (int i = 0; i < got; ++i) afterwards([&] { note_received(list[i].msg_hdr); });
     return got;
   }
-  const int64_t limit =
-      time == nullptr ? 0 : now_ns() + time->tv_sec * 1'000'000'000 + time->tv_nsec;
+  const auto now = [] { return static_cast<int64_t>(outcore::base::now_ns()); };
+  const int64_t limit = time == nullptr ? 0 : now() + time->tv_sec * 1'000'000'000 + time->tv_nsec;
   int each = flags & ~MSG_WAITFORONE;
   unsigned done = 0;
   for (; done < count; ++done) {
@@ -82,7 +73,7 @@ OUTCORE_EXPORT int recvmmsg(int fd, mmsghdr* list, unsigned count, int flags, ti
     if (got < 0) break;
     list[done].msg_len = static_cast<unsigned>(got);
     if ((flags & MSG_WAITFORONE) != 0) each |= MSG_DONTWAIT;
-    if (time != nullptr && now_ns() >= limit) {
+    if (time != nullptr && now() >= limit) {
       *time = {};
       ++done;
       break;

@@ -40,14 +40,13 @@ class LaterPieces {
   bool can_begin() const;
 
  private:
-  static constexpr int64_t kNever = INT64_MAX;
-  static int64_t now_ns();
+  static constexpr uint64_t kNever = UINT64_MAX;
   bool can_send() const;
   bool can_receive() const;
 
   int fd_;
   bool is_sent_;
-  int64_t end_ns_ = kNever;  // 0: it does not wait
+  uint64_t end_ns_ = kNever;  // 0: it does not wait
 };
 
 }  // namespace outcore::preload

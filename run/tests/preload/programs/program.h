@@ -67,6 +67,13 @@ inline uint64_t* map(int number, uint64_t bytes, int prot, int flags = MAP_SHARE
   return static_cast<uint64_t*>(at);
 }
 
+// Memory of the process's own with such words: a large allocation.
+inline uint64_t* allocate(uint64_t bytes, uint64_t seed) {
+  uint64_t* words = map(-1, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+  fill(words, bytes / 8, seed);
+  return words;
+}
+
 // Waits for a child; its exit code, or 1000 + the signal that ended it.
 inline int code_of(pid_t child) {
   require(child >= 0, "fork");

@@ -28,11 +28,6 @@ File make(const char* name, uint64_t seed) {
   fill(words, kWords, seed);
   return {number, words};
 }
-uint64_t* allocate(uint64_t seed) {
-  uint64_t* words = map(-1, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-  fill(words, kWords, seed);
-  return words;
-}
 // What is in the file, by a system call.
 void check(const File& file, uint64_t seed, uint64_t first, uint64_t count, const char* what) {
   uint64_t page[kPageWords];
@@ -51,7 +46,7 @@ const char* said(long result) { return result >= 0 ? "done" : std::strerror(errn
 void keys() {
   const int key = static_cast<int>(::syscall(SYS_pkey_alloc, 0, 0));
   std::printf("pkey_alloc: %s\n", said(key));
-  for (uint64_t* words : {make("keys", 2).words, allocate(2)}) {
+  for (uint64_t* words : {make("keys", 2).words, allocate(kBytes, 2)}) {
     require(::pkey_mprotect(words, kPageBytes, PROT_READ, -1) == 0, "without a key");
     require(is_filled(words, kWords, 2), "the bytes are there");
     if (key < 0) continue;
@@ -66,7 +61,7 @@ void keys() {
 void advice_by_pidfd() {
   const int self = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
   const File file = make("advised", 4);
-  uint64_t* words = allocate(5);
+  uint64_t* words = allocate(kBytes, 5);
   const iovec list[2] = {{file.words, kBytes}, {words, kBytes}};
   for (const int advice : {MADV_COLD, MADV_PAGEOUT, MADV_WILLNEED}) {
     const long n = ::syscall(kProcessMadvise, self, list, 2, advice, 0);
@@ -83,7 +78,8 @@ void seals() {
   const bool is_under_outcore = std::getenv("OUTCORE_RUN_MIN_SIZE") != nullptr;
   require(named != nullptr || !is_under_outcore, "mseal is taken over by its name, too");
   for (const bool is_by_name : {false, true}) {
-    for (uint64_t* words : {make(is_by_name ? "sealed" : "sealed, too", 6).words, allocate(6)}) {
+    for (uint64_t* words :
+         {make(is_by_name ? "sealed" : "sealed, too", 6).words, allocate(kBytes, 6)}) {
       const long result = is_by_name && named != nullptr ? named(words, kBytes, 0)
                                                          : ::syscall(kMseal, words, kBytes, 0);
       std::printf("mseal: %s\n", said(result));
@@ -115,7 +111,7 @@ void guards() {
 void flags_of_transfers() {
   const File file = make("moved", 8);
   const int appending = ::open("moved", O_RDWR | O_APPEND);
-  uint64_t* page = allocate(9);
+  uint64_t* page = allocate(kBytes, 9);
   const iovec one{page, kPageBytes};
   long n = ::pwritev2(appending, &one, 1, 2 * kPageBytes, kNoAppend);
   std::printf("NOAPPEND: %s\n", said(n));
@@ -154,7 +150,7 @@ void written_into_a_child() {
   static uint64_t target[kWords];
   int go[2];
   require(::pipe(go) == 0, "pipe");
-  uint64_t* from = allocate(13);
+  uint64_t* from = allocate(kBytes, 13);
   const pid_t child = ::fork();
   if (child == 0) {
     char byte = 0;

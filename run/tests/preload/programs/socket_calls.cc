@@ -15,13 +15,11 @@ using namespace program;
 
 namespace {
 
-constexpr uint64_t kBytes = 1 << 20, kWords = kBytes / 8;
+constexpr uint64_t kBytes = 1 << 20;
+constexpr size_t kLongBytes = 3 << 20, kLongWords = kLongBytes / 8;
 
-uint64_t* allocate(uint64_t seed) {
-  uint64_t* words = map(-1, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-  fill(words, kWords, seed);
-  return words;
-}
+// What this machine or user may not: told the same with Outcore and without it.
+void tell_left_out(const char* what) { std::printf("no %s: %s\n", what, std::strerror(errno)); }
 
 // A listening socket of this machine.
 struct Listener {
@@ -42,9 +40,14 @@ struct Listener {
     require(::connect(end, where(), size) == 0, "connect");
     return end;
   }
+  // The other end, which may send without a copy.
+  int accepted() const {
+    const int end = ::accept(number, nullptr, nullptr), one = 1;
+    require(::setsockopt(end, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one) == 0, "SO_ZEROCOPY");
+    return end;
+  }
 };
 
-constexpr size_t kLongBytes = 3 << 20, kLongWords = kLongBytes / 8;
 uint64_t memory_of_its_own[kLongWords];  // not Outcore's
 
 // In a child: all bytes of a stream, which must be these.
@@ -60,12 +63,10 @@ uint64_t memory_of_its_own[kLongWords];  // not Outcore's
 
 void sent_without_a_copy() {
   Listener listener;
-  const int one = 1;
-  uint64_t* from = allocate(12);
+  uint64_t* from = allocate(kBytes, 12);
   const pid_t child = ::fork();
   if (child == 0) receive_in_child(listener.connected(), kBytes, 12);
-  const int number = ::accept(listener.number, nullptr, nullptr);
-  require(::setsockopt(number, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one) == 0, "SO_ZEROCOPY");
+  const int number = listener.accepted();
   for (size_t n = 0; n < kBytes;) {
     const ssize_t part =
         ::send(number, reinterpret_cast<char*>(from) + n, kBytes - n, MSG_ZEROCOPY);
@@ -77,18 +78,12 @@ void sent_without_a_copy() {
   ::close(listener.number);
 }
 
-uint64_t* allocate_long(uint64_t seed) {
-  uint64_t* words = map(-1, kLongBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-  fill(words, kLongWords, seed);
-  return words;
-}
-
 // A blocking stream sends all that it is asked to send, and waits for all if it is told to.
 void long_streams() {
   constexpr auto kAll = static_cast<ssize_t>(kLongBytes);
   int ends[2];
   require(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
-  uint64_t* words = allocate_long(14);
+  uint64_t* words = allocate(kLongBytes, 14);
   pid_t child = ::fork();
   if (child == 0) receive_in_child(ends[1], kLongBytes, 14);
   iovec list[2] = {{words, 4096 + 8}, {words + 513, kLongBytes - 4096 - 8}};
@@ -122,9 +117,10 @@ void sent_before_it_is_read() {
   int ends[2];
   const int room = 2 << 20;
   require(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
-  if (::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0) return;
+  if (::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0)
+    return tell_left_out("room for a send");
   constexpr size_t kFits = kBytes + kBytes / 3;
-  uint64_t* words = allocate_long(22);
+  uint64_t* words = allocate(kLongBytes, 22);
   require(::send(ends[0], words, kFits, 0) == static_cast<ssize_t>(kFits), "it fits");
   fill(words, kLongWords, 0);
   require(::recv(ends[1], words, kFits, MSG_WAITALL) == static_cast<ssize_t>(kFits), "and comes");
@@ -136,12 +132,10 @@ void sent_before_it_is_read() {
 // What waits in the error queue of a socket is no error of it.
 void sent_beside_word_of_others() {
   Listener listener;
-  const int one = 1;
-  uint64_t* words = allocate_long(23);
+  uint64_t* words = allocate(kLongBytes, 23);
   const pid_t child = ::fork();
   if (child == 0) receive_in_child(listener.connected(), kLongBytes, 23);
-  const int number = ::accept(listener.number, nullptr, nullptr);
-  require(::setsockopt(number, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one) == 0, "SO_ZEROCOPY");
+  const int number = listener.accepted();
   require(::send(number, words, 4096, MSG_ZEROCOPY) == 4096, "send");
   pollfd word{number, 0, 0};
   require(::poll(&word, 1, 60'000) == 1 && (word.revents & POLLERR) != 0, "word of it");
@@ -162,7 +156,7 @@ void dropped_bytes() {
     ::_exit(::send(number, memory_of_its_own, kLongBytes, 0) > 0 ? 0 : 1);
   }
   const int number = ::accept(listener.number, nullptr, nullptr);
-  uint64_t* words = allocate_long(17);
+  uint64_t* words = allocate(kLongBytes, 17);
   require(::recv(number, words, kLongBytes, MSG_TRUNC | MSG_WAITALL) ==
               static_cast<ssize_t>(kLongBytes),
           "all bytes are dropped");
@@ -191,7 +185,7 @@ void reset_in_a_stream() {
     const int number = ::accept(listener.number, nullptr, nullptr);
     const int room = 4 << 20;
     ::setsockopt(number, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    uint64_t* words = allocate_long(19);
+    uint64_t* words = allocate(kLongBytes, 19);
     if (is_sent) {
       ssize_t n = 0;
       while ((n = ::send(number, words, kLongBytes, MSG_NOSIGNAL)) > 0) continue;
@@ -213,27 +207,32 @@ void all_at_once() {
   int ends[2];
   const int room = 4 << 20;
   require(::pipe2(ends, O_NONBLOCK) == 0, "pipe");
-  if (::fcntl(ends[0], F_SETPIPE_SZ, room) < 0) return;  // more than is allowed here
-  uint64_t* words = allocate_long(20);
+  if (::fcntl(ends[0], F_SETPIPE_SZ, room) < 0) return tell_left_out("large pipe");
+  uint64_t* words = allocate(kLongBytes, 20);
   require(::write(ends[1], words, kLongBytes) == static_cast<ssize_t>(kLongBytes), "write");
   fill(words, kLongWords, 0);
   require(::read(ends[0], words, kLongBytes) == static_cast<ssize_t>(kLongBytes), "all of it");
   require(is_filled(words, kLongWords, 20), "what was written");
+  ::close(ends[0]);
+  ::close(ends[1]);
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0, "socketpair");
-  if (::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0) return;
+  if (::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0)
+    return tell_left_out("room for a send");
   const ssize_t sent = ::write(ends[0], words, kLongBytes);
   require(sent > static_cast<ssize_t>(kBytes), "more than passes at once");
   fill(words, kLongWords, 0);
   const iovec list[2] = {{words, 4096}, {words + 512, kLongBytes - 4096}};
   require(::readv(ends[1], list, 2) == sent, "all that was there");
   require(is_filled(words, static_cast<uint64_t>(sent) / 8, 20), "what was sent");
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 // A write of which some bytes were taken raises no signal.
 void closed_in_a_write() {
   int ends[2];
   require(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
-  uint64_t* words = allocate_long(21);
+  uint64_t* words = allocate(kLongBytes, 21);
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(ends[0]);
@@ -259,12 +258,10 @@ void long_datagrams() {
   constexpr size_t kMessageBytes = kLongBytes / 2;
   constexpr auto kAll = static_cast<ssize_t>(kMessageBytes);
   const int room = 2 * kLongBytes;
-  if (::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0) {
-    std::printf("no long datagrams: %s\n", std::strerror(errno));  // they need CAP_NET_ADMIN
-    return;
-  }
-  uint64_t* words = allocate_long(18);
-  uint64_t* into = allocate_long(0);
+  if (::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0)
+    return tell_left_out("long datagrams");  // they need CAP_NET_ADMIN
+  uint64_t* words = allocate(kLongBytes, 18);
+  uint64_t* into = allocate(kLongBytes, 0);
   require(::send(ends[0], words, kMessageBytes, 0) == kAll, "send");
   require(::recv(ends[1], into, kLongBytes, 0) == kAll, "one message");
   require(is_filled(into, kMessageBytes / 8, 18), "all of it");
