@@ -57,6 +57,13 @@ class PageReport {
   uint64_t bits_ = 0;
 };
 
+// Whether a member opens files that others begin to write.
+enum class HeirAnswer : uint32_t {
+  kSoon,
+  kLate,   // it did not in time, and has not since: perhaps it is stopped
+  kNever,  // it cannot
+};
+
 struct MemberRecord {
   static constexpr uint32_t kReports = 4096, kPinSets = 256, kPinWays = 16, kFills = 64;
   static constexpr uint64_t kVictims = 1024;  // also the most pages that are kept free
@@ -68,6 +75,10 @@ struct MemberRecord {
   os::Word<uint32_t> is_joined;
   os::Word<uint32_t> is_holding;  // maps nothing, keeps the buffer alive for others (HeldBuffer)
   os::Word<uint32_t> is_leaving;  // stores no more for killed members: others must (Heirs)
+  // The last of Board::heir_requests after which it has opened what it can, and how long others
+  // wait until it has.
+  os::Word<uint32_t> heir_requests_heard;
+  os::Word<HeirAnswer> heir_answer;
   // Of a program under `outcore run` that shares what it writes (Opener): its process, when that
   // began, and how many of its calls are just opening a file. 0: none.
   os::Word<uint64_t> process, process_start;
@@ -152,7 +163,7 @@ class Writer {
 };
 
 struct Board {
-  static constexpr uint64_t kMagic = 0x4f43425546463039;  // OCBUFF09
+  static constexpr uint64_t kMagic = 0x4f43425546463130;  // OCBUFF10
   static constexpr uint32_t kClaims = 16384, kLeaving = 2048;
 
   os::Word<uint64_t> limit_bytes;

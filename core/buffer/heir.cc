@@ -83,10 +83,12 @@ bool Heir::fetch(const os::OwnTable& table) const {
 void Heir::run() {
   // Under `outcore run` one table of numbers is kept for the process, which a thread with a table
   // of its own would spoil.
-  if (os::place_descriptor != nullptr) return;
-  const os::OwnTable table;
-  table_ = &table;
-  if (fetch(table)) work();  // else nobody's heir: the kernel, or a filter, refuses
+  if (os::place_descriptor == nullptr) {
+    const os::OwnTable table;
+    table_ = &table;
+    if (fetch(table)) return work();  // else the kernel, or a filter, refuses
+  }
+  buffer_.member().record().heir_answer.store(HeirAnswer::kNever);
 }
 
 void Heir::work() {
@@ -95,7 +97,10 @@ void Heir::work() {
     heard_ = board.heir_requests.load(std::memory_order_seq_cst);
     is_last = is_ending_.load() != 0;
     const bool is_any = board.written_files.load(std::memory_order_seq_cst) != 0;
-    if (is_any || !held_.empty()) look(is_last);
+    if (is_any || !held_.empty())
+      look(is_last);
+    else
+      Heirs::note_heard(buffer_.member(), heard_);
     if (!is_last)
       os::wait_between_processes(&board.heir_requests, heard_, is_any ? kPeriodNs : kIdlePeriodNs);
   }
@@ -137,6 +142,7 @@ void Heir::acquire_descriptors() {
     if (is_held) release_descriptor(i);
     if (is_written) acquire_descriptor(i);
   }
+  Heirs::note_heard(buffer_.member(), heard_);
 }
 
 void Heir::release_descriptor(uint32_t index) {

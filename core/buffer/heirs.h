@@ -38,30 +38,56 @@ class Heirs {
   static bool is_living(const Member& member, const FileRecord& file, uint32_t i) {
     return has(file, i) && member.is_alive(i) && has(file, i);
   }
-  static bool is_alone(const Member& member) {
-    const uint32_t end = member.board().members_end.load(std::memory_order_seq_cst);
-    for (uint32_t i = 0; i < end; ++i)
-      if (i != member.index() && member.is_alive(i)) return false;
-    return true;
+
+  // All members look at once which files are written. Returns the number of this request.
+  static uint32_t ring(Member& member) {
+    os::Word<uint32_t>& requests = member.board().heir_requests;
+    const uint32_t request = requests.fetch_add(1, std::memory_order_seq_cst) + 1;
+    os::wake_between_processes(&requests);
+    return request;
   }
 
-  // All members look at once which files are written.
-  static void ring(Member& member) {
-    os::Word<uint32_t>& requests = member.board().heir_requests;
-    requests.fetch_add(1, std::memory_order_seq_cst);
-    os::wake_between_processes(&requests);
+  // This member has opened what it can of the files that were written at that request.
+  static void note_heard(Member& member, uint32_t request) {
+    member.record().heir_requests_heard.store(request, std::memory_order_seq_cst);
+    member.record().heir_answer.store(HeirAnswer::kSoon);
   }
 
   // This member is about to write the file: rings for the others, and waits until one of them has
-  // it open, at most 50 ms (members that are not stopped take less).
+  // it open, or none of them can. On a busy machine that takes a while; who is stopped is waited
+  // for once, for two seconds, and for 50 ms from then on.
   static void wait_for_one(Member& member, const FileRecord& file) {
-    constexpr uint64_t kNsMax = 50'000'000;
-    ring(member);
+    const uint32_t request = ring(member);
     const uint64_t start_ns = os::now_ns();
-    while (!has_staying(member, file, member.index()) && os::now_ns() - start_ns < kNsMax &&
-           !is_alone(member)) {
+    while (!has_staying(member, file, member.index()) &&
+           !have_all_heard(member, request, os::now_ns() - start_ns))
       os::pause(50'000);
+  }
+
+ private:
+  static constexpr uint64_t wait_ns_of(HeirAnswer answer) {
+    if (answer == HeirAnswer::kNever) return 0;
+    return answer == HeirAnswer::kSoon ? 2'000'000'000 : 50'000'000;
+  }
+
+  // Whether all others that live and stay have heard the request, or were waited for as long as one
+  // waits for them.
+  static bool have_all_heard(const Member& member, uint32_t request, uint64_t waited_ns) {
+    const uint32_t end = member.board().members_end.load(std::memory_order_seq_cst);
+    for (uint32_t i = 0; i < end; ++i) {
+      MemberRecord& other = member.board().members[i];
+      const auto has_heard = [&] {
+        const uint32_t heard = other.heir_requests_heard.load(std::memory_order_seq_cst);
+        return static_cast<int32_t>(heard - request) >= 0 || other.is_leaving.load() != 0;
+      };
+      if (i == member.index() || has_heard() || !member.is_alive(i)) continue;
+      HeirAnswer answer = other.heir_answer.load();
+      if (waited_ns < wait_ns_of(answer)) return false;
+      if (answer != HeirAnswer::kSoon) continue;
+      other.heir_answer.compare_exchange_strong(answer, HeirAnswer::kLate);
+      if (has_heard()) other.heir_answer.store(HeirAnswer::kSoon);
     }
+    return true;
   }
 };
 

@@ -324,6 +324,8 @@ void Member::clear(uint32_t member) const {
     if (uint64_t held = claim.load(); held != 0 && (held & 0xFFFF) == member + 1)
       claim.compare_exchange_strong(held, 0);
   m.is_leaving.store(0);
+  m.heir_answer.store(HeirAnswer::kSoon);
+  m.heir_requests_heard.store(board_->heir_requests.load() - 1);
   m.is_joined.store(0);
 }
 

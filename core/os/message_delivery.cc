@@ -76,6 +76,7 @@ Status MessageDelivery::start(unsigned threads, unsigned messages_max) {
 void MessageDelivery::run(int queue) {
   uffd_msg message[kMessagesMax];
   for (;;) {
+    const uint64_t heard_ns = now_ns();
     const ssize_t n = ::read(source_.fd, message, messages_max_ * sizeof message[0]);
     if (n <= 0) {
       if (is_worth_spinning()) continue;
@@ -97,7 +98,7 @@ void MessageDelivery::run(int queue) {
       const auto& fault = message[i].arg.pagefault;
       touch[count++] = {reinterpret_cast<std::byte*>(fault.address),
                         (fault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0,
-                        fault.feat.ptid};
+                        fault.feat.ptid, heard_ns};
     }
     if (count > 1) on_many_({touch, count});
     for (uint32_t i = 0; i < count; ++i) answer(touch[i]);

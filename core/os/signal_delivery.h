@@ -25,6 +25,8 @@ struct Touch {
   bool is_write = false;
   // Who touched: the instruction, or where only the thread is known (messages), the thread.
   uint64_t site = 0;
+  // When at the earliest somebody else heard of it who answers it (messages); else later than all.
+  uint64_t heard_ns = UINT64_MAX;
 };
 
 // How much of its stack the handler of a fault needs, at most; eviction and write-back included

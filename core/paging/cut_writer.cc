@@ -175,7 +175,10 @@ uint64_t CutWriter::copy_run(uint64_t i) {
     cache.for_each_run_showing(first, first + count, [&](const View&, const Piece& shown) {
       static_cast<void>(cache.frames->show(shown, {}));  // if not, the next touch but one does
     });
-  for (uint64_t k = i; k < i + count; ++k) pages_.word_of(k).update(stored_word);
+  for (uint64_t k = i; k < i + count; ++k) {
+    cache.note_cleaning(first + (k - i));
+    pages_.word_of(k).update(stored_word);
+  }
   return count;
 }
 
@@ -194,6 +197,7 @@ void CutWriter::show(uint64_t i, bool is_stored) {
     // If the kernel refuses, the next touch but one tries again.
     if (!has_faults) static_cast<void>(cache.frames->show(view.piece_of(page), written));
   });
+  if (is_stored) cache.note_cleaning(page);
   cache.words[page].update(
       [&](PageValue v) { return is_stored ? stored_word(v) : v.with(PageState::kResident); });
 }

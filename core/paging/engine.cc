@@ -82,6 +82,7 @@ Engine::~Engine() {
 
 Status Engine::add_cache(PageCache* cache) {
   OC_CHECK(cache->fault_path == nullptr);
+  cache->cleaned = &pager_.cleaned;
   Status s = caches_.add(cache);
   if (s.ok() && cache->writes != nullptr) {
     s = writer_.add(cache);

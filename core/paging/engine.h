@@ -104,6 +104,11 @@ class Engine {
                    const std::function<void()>& between) {
     return reshaper_.swap_view(cache, old, parts, between);
   }
+  Status give_range(PageCache& cache, region::View* old, std::span<region::View* const> parts,
+                    region::View* gone, base::FunctionRef<Status()> prepare,
+                    base::FunctionRef<void()> place) {
+    return reshaper_.give_range(cache, old, parts, gone, prepare, place);
+  }
   Status extend_view(PageCache& cache, region::View* view, uint64_t size_bytes,
                      uint64_t store_bytes) {
     return freezer_.extend_view(cache, view, size_bytes, store_bytes);
@@ -117,8 +122,9 @@ class Engine {
   }
 
   // -- the fault path (FaultPath) --
-  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write, uint64_t site = 0) {
-    return fault_path_.fault(view, address, is_write, site);
+  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write, uint64_t site = 0,
+                         uint64_t heard_ns = CleanedTimes::kNever) {
+    return fault_path_.fault(view, address, is_write, site, heard_ns);
   }
   void fill_many(region::View& view, std::span<const os::Touch> touches) {
     fault_path_.fill_many(view, touches);

@@ -207,6 +207,7 @@ void Eviction::clean(Bytes bytes) {
       });
       continue;
     }
+    victim.cache->note_cleaning(victim.page);
     word_of(victim).update([](PageValue v) {
       return v.with(PageState::kLeaving).minus(PageValue::kDirty).plus(PageValue::kWriting);
     });

@@ -27,6 +27,20 @@ int come_again() {
   return kTouchAgain;
 }
 
+// Whether the page is being taken out, and nobody has it yet: then it is not brought back. Who can
+// sleeps for a moment, as whoever takes it out needs a processor.
+[[gnu::noinline]] bool is_leaving_for_good(PageCache& cache, uint64_t page, PageValue seen) {
+  if (!cache.is_closing(page)) return false;
+  if (seen.state() != PageState::kResident && seen.state() != PageState::kLeaving &&
+      seen.state() != PageState::kAbsent)
+    return false;
+  if (cache.delivery == Delivery::kMessages)
+    os::yield();  // event threads must go on reading
+  else
+    cache.words[page].wait_while(seen, 1'000'000);
+  return true;
+}
+
 // Whether a touch of a frozen cache is repeated, rather than waited for here.
 bool must_leave_frozen(const PageCache& cache, Caller caller) {
   os::yield();
@@ -64,7 +78,8 @@ bool is_passing(PageValue failed) {
 
 }  // namespace
 
-FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uint64_t site) {
+FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uint64_t site,
+                              uint64_t heard_ns) {
   OC_ASSERT(view.contains(address));
   if ((is_write && !view.is_writable) || view.is_closed.load(std::memory_order_relaxed))
     return FaultOutcome::kNotOurs;
@@ -72,7 +87,8 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uin
   const uint64_t start_ns = os::now_ns();
   const uint64_t page = view.page_of(address);
   cache.counters.add(Counter::faults, 1);
-  const int result = bring_in(view, page, address, is_write, Caller::kFault, site, nullptr);
+  const int result =
+      bring_in(view, page, address, {is_write, heard_ns}, Caller::kFault, site, nullptr);
   const uint64_t took_ns = os::now_ns() - start_ns;
   cache.counters.fault_took(took_ns);
   if (cache.entry.is_watched()) {
@@ -88,11 +104,11 @@ FaultOutcome FaultPath::fault(View& view, std::byte* address, bool is_write, uin
   return FaultOutcome::kFailed;
 }
 
-int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_write, Caller caller,
+int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, Wanted wanted, Caller caller,
                         uint64_t site, CallWait* wait) {
   PageCache& cache = *view.cache;
   OC_CHECK(page < cache.page_count());
-  if (cache.shared != nullptr) return bring_in_shared(view, page, is_write, caller, site, wait);
+  if (cache.shared != nullptr) return bring_in_shared(view, page, wanted, caller, site, wait);
   region::PageWord& word = cache.words[page];
   bool is_ahead_asked = caller != Caller::kFault;
   uint32_t tries = 0;
@@ -101,9 +117,11 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
   for (;;) {
     if (view.is_replaced.load(std::memory_order_acquire)) return come_again();
     PageValue seen = word.load();
+    const bool is_write = wanted.writes(cache, page);  // after the word: a change of it is seen
     const bool is_here =
         seen.state() == PageState::kResident || seen.state() == PageState::kLeaving;
     if (wait != nullptr && !is_here) wait->begin();
+    if (caller == Caller::kFault && is_leaving_for_good(cache, page, seen)) return kTouchAgain;
     switch (seen.state()) {
       case PageState::kResident: {
         const int result = remapper_.resolve_resident(cache, view, page, address, is_write, seen);
@@ -121,8 +139,8 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
           break;
         }
         if (!cache.claim(page)) break;
-        if (const int result =
-                fill_claimed(cache, view, page, is_write, caller, site, !is_ahead_asked);
+        if (const int result = fill_claimed(cache, view, page, wanted.writes(cache, page), caller,
+                                            site, !is_ahead_asked);
             result != -EAGAIN)
           return result;
         is_ahead_asked = true;
@@ -156,7 +174,7 @@ int FaultPath::bring_in(View& view, uint64_t page, std::byte* address, bool is_w
 }
 
 // A page of a buffer: whether it is there only the kernel knows, and others may take it away again.
-int FaultPath::bring_in_shared(View& view, uint64_t page, bool is_write, Caller caller,
+int FaultPath::bring_in_shared(View& view, uint64_t page, Wanted wanted, Caller caller,
                                uint64_t site, CallWait* wait) {
   PageCache& cache = *view.cache;
   OC_CHECK(cache.traits.is_fault_safe);
@@ -168,6 +186,7 @@ int FaultPath::bring_in_shared(View& view, uint64_t page, bool is_write, Caller 
     }
     const bool is_frozen = cache.is_frozen.load(std::memory_order_seq_cst);
     const bool is_written = view.is_writable.load(std::memory_order_relaxed);
+    const bool is_write = wanted.writes(cache, page);
     int result = -EAGAIN;
     TouchRuns::Run run{page, page + 1};
     if (is_first_try && is_written) {
@@ -270,7 +289,7 @@ void FaultPath::fill_many(View& view, std::span<const os::Touch> touches) {
   for (const os::Touch& touch : touches) {
     if (touch.is_write && !view.is_writable) continue;
     const uint64_t page = view.page_of(touch.address);
-    if (!cache.claim(page)) continue;
+    if (cache.is_closing(page) || !cache.claim(page)) continue;
     int64_t stride = 0;
     uint32_t frame = budget::kNone;
     const bool is_left = !PageBatch::can_add(pager_, cache, view, page) ||
@@ -280,7 +299,9 @@ void FaultPath::fill_many(View& view, std::span<const os::Touch> touches) {
     if (is_left)
       cache.abandon(page);
     else
-      many.add(page, frame, touch.is_write && cache.page_bytes == base::kSystemPage);
+      many.add(page, frame,
+               touch.is_write && cache.page_bytes == base::kSystemPage &&
+                   !cache.is_late_write(page, touch.heard_ns));
   }
   many.finish();
 }

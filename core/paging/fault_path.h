@@ -39,8 +39,9 @@ class FaultPath {
 
   // Answers a touch of the view's address that could not be completed. Called in the thread that
   // touched, or for it. `site`: where in the code the touch was, or which thread it was; 0:
-  // unknown.
-  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write, uint64_t site = 0);
+  // unknown. `heard_ns`: when at the earliest whoever answers for another thread heard of it.
+  os::FaultOutcome fault(region::View& view, std::byte* address, bool is_write, uint64_t site = 0,
+                         uint64_t heard_ns = CleanedTimes::kNever);
   // For several faults at once: fills those of the pages that are plainly absent, in one batch.
   // Each fault must still be answered by fault() afterwards. Called by a thread of ours.
   void fill_many(region::View& view, std::span<const os::Touch> touches);
@@ -48,14 +49,23 @@ class FaultPath {
   // is_write, `address` can then be written. `wait` begins if the page is missing.
   int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write,
                CallWait* wait) {
-    return bring_in(view, page, address, is_write, Caller::kThread, 0, wait);
+    return bring_in(view, page, address, {is_write}, Caller::kThread, 0, wait);
   }
 
  private:
+  // What the touch wants; a write that may be over by now wants to read.
+  struct Wanted {
+    bool is_write = false;
+    uint64_t heard_ns = CleanedTimes::kNever;
+    bool writes(const PageCache& cache, uint64_t page) const {
+      return is_write && !cache.is_late_write(page, heard_ns);
+    }
+  };
+
   // `wait`: null in a fault.
-  int bring_in(region::View& view, uint64_t page, std::byte* address, bool is_write, Caller caller,
+  int bring_in(region::View& view, uint64_t page, std::byte* address, Wanted wanted, Caller caller,
                uint64_t site, CallWait* wait);
-  int bring_in_shared(region::View& view, uint64_t page, bool is_write, Caller caller,
+  int bring_in_shared(region::View& view, uint64_t page, Wanted wanted, Caller caller,
                       uint64_t site, CallWait* wait);
   int fill_claimed(PageCache& cache, region::View& view, uint64_t page, bool is_write,
                    Caller caller, uint64_t site, bool is_first_try);

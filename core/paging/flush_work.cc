@@ -48,6 +48,7 @@ Claim claim_written(PageCache& cache, uint64_t page, os::SubpageSet* written, Pa
     OC_ASSERT(word.glance() == PageState::kBusy);
     const uint64_t clean = cache.frames->has_write_faults() && must_clear ? PageValue::kDirty : 0;
     const bool is_empty = written->is_empty(cache.page_bytes / base::kSystemPage);
+    if (!is_empty) cache.note_cleaning(page);
     word.update([&](PageValue v) {
       return v.with(PageState::kResident).minus(clean | (is_empty ? PageValue::kWriting : 0));
     });
@@ -87,6 +88,7 @@ uint64_t claim_written_run(PageCache& cache, uint64_t first, uint64_t end,
     for (uint64_t i = 0; i < subpages && !is_written; ++i)
       is_written = written->has((page - first) * subpages + i);
     const uint64_t clean = has_write_faults ? PageValue::kDirty : 0;
+    if (is_written) cache.note_cleaning(page);
     release(page, error != 0   ? PageValue::kWriting
                   : is_written ? clean
                                : clean | PageValue::kWriting);

@@ -18,6 +18,7 @@
 #include "core/os/epoch_gate.h"
 #include "core/os/frames.h"
 #include "core/paging/change_log.h"
+#include "core/paging/cleaned_times.h"
 #include "core/paging/gate.h"
 #include "core/paging/shared_writes.h"
 #include "core/paging/write_failures.h"
@@ -60,6 +61,7 @@ struct PageCache {
   static constexpr uint32_t kViewsMax = 1 << 16;
 
   FaultPath* fault_path = nullptr;  // answers the faults of its pages
+  CleanedTimes* cleaned = nullptr;  // the pager's
   uint32_t id = 0;
   // Changes at most once: when a store that was opened read-only gets a writable view. The old one
   // lives on in `owned`.
@@ -76,6 +78,13 @@ struct PageCache {
   std::atomic<bool> is_of_addresses{false};
   // Frozen for good: something else is mapped where the views were.
   std::atomic<bool> is_handed_to_kernel{false};
+  // Pages that are taken out of memory one by one, while the program touches them: what is not out
+  // yet is not brought in again, nor made writable. Set by the holder of the mapping lock.
+  std::atomic<uint64_t> closing_first{0}, closing_end{0};
+  bool is_closing(uint64_t page) const {
+    return page < closing_end.load(std::memory_order_acquire) &&
+           page >= closing_first.load(std::memory_order_relaxed);
+  }
   Delivery delivery = Delivery::kAuto;
   os::Table<region::PageWord> words;
   region::TouchedGroups touched;  // which of them were ever changed
@@ -248,6 +257,13 @@ struct PageCache {
         written->add_range(0, page_bytes / base::kSystemPage);
     });
   }
+  // The page, which was written, is about to be clean.
+  void note_cleaning(uint64_t page) const { cleaned->note(key_of(page)); }
+  // Whether a write of the page that was heard of at this time may be over.
+  bool is_late_write(uint64_t page, uint64_t heard_ns) const {
+    return heard_ns != CleanedTimes::kNever && cleaned->is_late(key_of(page), heard_ns);
+  }
+
   // The same; with `clear` the page is clean afterwards. -errno: the kernel cannot say, and the
   // whole page counts as written.
   int collect_written(uint64_t page, bool clear, os::SubpageSet* written) const {

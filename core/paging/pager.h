@@ -19,6 +19,7 @@
 #include "core/budget/frame_table.h"
 #include "core/os/address_space.h"
 #include "core/os/wait.h"
+#include "core/paging/cleaned_times.h"
 #include "core/paging/page_cache.h"
 #include "core/paging/shard.h"
 #include "core/paging/write_cost.h"
@@ -116,6 +117,7 @@ struct Pager {
   bool policy_wants_rescue = false;
   WriteStall stall;
   WriteCost write_cost;
+  CleanedTimes cleaned;
   prefetch::ReaderCount readers;  // threads that missed pages recently
   std::atomic<uint64_t> rescues{0};
   prefetch::FetchTuner tuner;  // how much a miss brings in

@@ -42,6 +42,28 @@ std::vector<Gap> gaps_of(const PageCache& cache, const View& old, std::span<View
   return gaps;
 }
 
+// Who waits there through a view that is replaced comes again, and lets go of it.
+void wake(PageCache& cache, uint64_t first, uint64_t end) {
+  for (uint64_t page = first; page < end; ++page)
+    cache.words[page].update([](PageValue v) { return v; });
+}
+
+// For a scope, touches bring in none of the pages.
+class Closing {
+ public:
+  Closing(PageCache& cache, uint64_t first, uint64_t end) : cache_(cache) {
+    OC_CHECK(cache.closing_end.load() == 0);
+    cache.closing_first.store(first);
+    cache.closing_end.store(end, std::memory_order_release);
+  }
+  ~Closing() { cache_.closing_end.store(0); }
+  Closing(const Closing&) = delete;
+  Closing& operator=(const Closing&) = delete;
+
+ private:
+  PageCache& cache_;
+};
+
 // Or it leaves: at rest it would stay so until others push it out.
 bool is_in_memory(const PageValue& seen) {
   return seen.state() == PageState::kResident || seen.state() == PageState::kLeaving;
@@ -65,9 +87,7 @@ Status Reshaper::swap_view(PageCache& cache, View* old, std::span<View* const> p
       return s;
     }
   old->is_replaced.store(true, std::memory_order_release);
-  for (const Gap& gap : gaps)  // who waits there through the old one comes again, and lets go of it
-    for (uint64_t page = gap.first; page < gap.end; ++page)
-      cache.words[page].update([](PageValue v) { return v; });
+  for (const Gap& gap : gaps) wake(cache, gap.first, gap.end);
   const Status s = replace_view(cache, old, parts);
   old->is_replaced.store(s.ok(), std::memory_order_release);
   if (s.ok()) between();
@@ -75,9 +95,36 @@ Status Reshaper::swap_view(PageCache& cache, View* old, std::span<View* const> p
   return s;
 }
 
+// Nobody does anything through `gone`, so nobody has to be waited for before the memory changes.
+Status Reshaper::give_range(PageCache& cache, View* old, std::span<View* const> parts, View* gone,
+                            base::FunctionRef<Status()> prepare, base::FunctionRef<void()> place) {
+  OC_CHECK(old->cache == &cache);
+  OC_CHECK(gone->offset % cache.page_bytes == 0 && gone->reserved_bytes % cache.page_bytes == 0);
+  OC_CHECK(cache.shared == nullptr && std::find(parts.begin(), parts.end(), gone) != parts.end());
+  const uint64_t first = gone->first_page(), end = std::min(gone->end_page(), cache.page_count());
+  const os::SignalBlock block;
+  if (Status s = evict_and_block(cache, first, end); !s) return s;
+  Status s = prepare();
+  if (s.ok()) {
+    old->is_replaced.store(true, std::memory_order_release);
+    wake(cache, first, end);
+    s = replace_view(cache, old, parts, gone);
+    old->is_replaced.store(s.ok(), std::memory_order_release);
+  }
+  if (s.ok()) {
+    place();
+    region::AddressMap::instance().remove(gone, [&] { queue_.forget(*gone); });
+    views_.forget(cache, gone);
+    OC_CHECK(cache.view_count != 0);
+  }
+  unblock(cache, first, end);
+  return s;
+}
+
 // Whoever looks at the views of a page finds the old one, or the parts, or both: never neither.
-// REQUIRES: old->is_replaced.
-Status Reshaper::replace_view(PageCache& cache, View* old, std::span<View* const> parts) {
+// `gone`: the part that stays replaced. REQUIRES: old->is_replaced.
+Status Reshaper::replace_view(PageCache& cache, View* old, std::span<View* const> parts,
+                              View* gone) {
   OC_CHECK(old->is_replaced.load());
   if (Status s = insert_parts(cache, parts); !s) return s;
   // Nobody faults through the old one any more, nor through the parts until they know what they
@@ -89,7 +136,7 @@ Status Reshaper::replace_view(PageCache& cache, View* old, std::span<View* const
     return s;
   }
   if (cache.frames->can_share()) hand_on_shown(cache, *old, parts);
-  for (View* part : parts) part->is_replaced.store(false, std::memory_order_release);
+  for (View* part : parts) part->is_replaced.store(part == gone, std::memory_order_release);
   views_.wait_for_lookers(cache, old->first_page(), old->end_page());
   views_.forget(cache, old);
   return {};
@@ -143,6 +190,7 @@ Status Reshaper::evict_and_block(PageCache& cache, uint64_t first, uint64_t end)
   os::WaitLimit limit(kNsMax);
   uint64_t pinned_ns = 0;  // since when the page is seen pinned; 0: it is not
   Status s = ranges_.evict(cache, first, end);
+  const Closing closing(cache, first, end);  // now that most are out: who touches one asks often
   uint64_t held_end = first;
   for (; held_end < end && s.ok(); ++held_end) {
     const uint64_t page = held_end;

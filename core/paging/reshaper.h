@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 
+#include "core/base/function_ref.h"
 #include "core/paging/pager.h"
 #include "core/paging/prefetch_queue.h"
 #include "core/paging/ranges.h"
@@ -32,9 +33,18 @@ class Reshaper {
   // are blocked. Errors: as evict_and_block(); then nothing has changed.
   Status swap_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between);
+  // As swap_view(), but what no part has is the program's still, which touches it meanwhile: such a
+  // touch waits until `place` has mapped something else there. `gone`: a view of it, which may be
+  // all of the old one; it is in no map afterwards. `prepare` runs before, while all its pages are
+  // blocked and stored; then nothing has changed if it fails. REQUIRES: `gone` has whole pages, and
+  // other views of the cache remain.
+  Status give_range(PageCache& cache, region::View* old, std::span<region::View* const> parts,
+                    region::View* gone, base::FunctionRef<Status()> prepare,
+                    base::FunctionRef<void()> place);
 
  private:
-  Status replace_view(PageCache& cache, region::View* old, std::span<region::View* const> parts);
+  Status replace_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,
+                      region::View* gone = nullptr);
   Status insert_parts(PageCache& cache, std::span<region::View* const> parts);
   void hand_on_shown(PageCache& cache, const region::View& old,
                      std::span<region::View* const> parts);

@@ -99,7 +99,10 @@ void SharedWriteBack::hand_over(PageCache& cache, uint64_t first, uint64_t end) 
     uint64_t stop = at;
     while (stop < end && can_go(stop)) ++stop;
     if (stop != at && protect(cache, at, stop) == 0)
-      for (uint64_t page = at; page < stop; ++page) handed_over += marks.hand_over(page) ? 1 : 0;
+      for (uint64_t page = at; page < stop; ++page) {
+        cache.note_cleaning(page);
+        handed_over += marks.hand_over(page) ? 1 : 0;
+      }
     at = stop;  // which stays
   }
   note_clean(cache, handed_over);
@@ -153,6 +156,7 @@ int SharedWriteBack::store_run(PageCache& cache, uint64_t first, uint64_t end, W
       continue;
     }
     int result = is_pinned ? 0 : protect(cache, at, stop);
+    for (uint64_t page = at; page < stop && !is_pinned; ++page) cache.note_cleaning(page);
     if (result == 0) result = write(cache, at, stop);
     uint64_t cleaned = 0;
     for (uint64_t page = at; page < stop; ++page)

@@ -57,7 +57,8 @@ os::FaultOutcome on_fault(const os::Touch& touch) {
   }
   paging::FaultPath* path = view->cache->fault_path;
   OC_CHECK(path != nullptr);
-  const os::FaultOutcome outcome = path->fault(*view, address, touch.is_write, touch.site);
+  const os::FaultOutcome outcome =
+      path->fault(*view, address, touch.is_write, touch.site, touch.heard_ns);
   region::AddressMap::release(view);
   return outcome;
 }

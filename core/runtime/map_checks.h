@@ -6,6 +6,7 @@
 
 #include "outcore/region.h"
 #include "outcore/result.h"
+#include "outcore/store.h"
 
 namespace outcore::runtime {
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/base/function_ref.h"
@@ -25,6 +26,13 @@ class RegionChanges {
   // changed.
   Status cut(Region::Impl& region, uint64_t from, uint64_t to, std::unique_ptr<Region::Impl>* right,
              const std::function<void()>& between);
+  // Gives the bytes [from, to) of the region, whole pages, to the kernel, while the program uses
+  // them: `prepare` may read them in the store, and `place` then maps what it likes there; who
+  // touches them meanwhile waits. The rest is as after cut(); if nothing is left, the region has no
+  // view any more. Errors: as cut(), and those of `prepare`; EBUSY: the cache would have no view.
+  Status give(Region::Impl& region, uint64_t from, uint64_t to,
+              std::unique_ptr<Region::Impl>* right, base::FunctionRef<Status()> prepare,
+              base::FunctionRef<void()> place);
   // The store now has `store_bytes`, and the region shows its first `size_bytes`.
   Status extend(Region::Impl& region, uint64_t size_bytes, uint64_t store_bytes);
   // Ends all regions of a store; `place` maps something else over them first.
@@ -41,6 +49,9 @@ class RegionChanges {
                  const std::function<Status(bool, bool)>& protect_in_kernel);
 
  private:
+  void show(Region::Impl& region, std::span<region::View* const> parts,
+            std::unique_ptr<Region::Impl>* right);
+
   Runtime::Impl& runtime_;
 };
 

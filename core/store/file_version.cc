@@ -38,10 +38,13 @@ FileVersion FileVersion::of_contents(std::string_view contents_id, uint64_t size
 
 bool FileVersion::is_fresh() const {
   if (os::wait_hooks != nullptr) return false;
-  constexpr int64_t kTicksNs = 20'000'000;
+  constexpr int64_t kTicksNs = 20'000'000, kSecondNs = 1'000'000'000;
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  return in_ns(now) - changed_ns < kTicksNs;  // also of a change in the future
+  const int64_t age_ns = in_ns(now) - changed_ns;  // below 0: of a change in the future
+  // FAT, and ext4 with small inodes: whole seconds, or two.
+  const bool is_whole = changed_ns % kSecondNs == 0;
+  return is_whole ? age_ns < 2 * kSecondNs : age_ns < kTicksNs;
 }
 
 }  // namespace outcore::store

@@ -17,8 +17,8 @@ struct FileVersion {
   // Of a store, by its contents_id(): no file is the same, nor is what has another one. REQUIRES:
   // it is not empty.
   static FileVersion of_contents(std::string_view contents_id, uint64_t size_bytes);
-  // Times of change may be as coarse as a tick of the kernel: what has changed within the last ones
-  // may change again, and look the same.
+  // Whether it may change again and look the same: times of change may be as coarse as a tick of
+  // the kernel, or a second, and a write that is under way has set its time already.
   bool is_fresh() const;
 };
 

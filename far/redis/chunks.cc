@@ -26,6 +26,15 @@ Chunks::Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t time
   OC_CHECK(member.empty() || (member.size() == 16 && packed_.spaces() == nullptr));
 }
 
+Chunks::~Chunks() {
+  if (is_standby_checked_) state_.servers.set_check(nullptr);
+}
+
+void Chunks::check_standby() {
+  state_.servers.set_check(&fence_check_);
+  is_standby_checked_ = true;
+}
+
 int Chunks::run_on_parts(Act act, std::vector<uint64_t>* numbers) {
   OC_ASSERT(is_of_part(act));
   std::vector<ChunkRequest> batch;

@@ -38,6 +38,8 @@ class Chunks {
   Chunks(Servers& servers, Layout layout, uint32_t replicas, uint64_t timeout_ns,
          std::shared_ptr<const packing::Packer> packer = nullptr, const std::string& member = {});
 
+  ~Chunks();
+
   // Carries out up to kBatchMax requests and sets their results: -ETIMEDOUT (no server, or too few
   // replicas, answered within the timeout; later requests to a server that has been silent for so
   // long are given up within kGraceNs, and changes at once if nobody listens there), -ENOSPC (the
@@ -53,6 +55,9 @@ class Chunks {
   // *is_untouched: nothing was ever changed in the store.
   int take_fences(uint64_t token, bool is_new, bool* is_untouched);
   int check_fences();
+  // From now on a standby takes over only if it has what was acknowledged of this store. REQUIRES:
+  // the servers are this store's alone.
+  void check_standby();
   // *sum: of how often each part was changed, if the last writer of all of them has this token;
   // else 0. What has the same sum and token has the same bytes. 0 or -errno, as run().
   int sum_changes(uint64_t token, uint64_t* sum);
@@ -82,6 +87,7 @@ class Chunks {
   GroupExchange exchange_;
   CombinedReads combined_reads_;
   BatchRunner runner_;
+  bool is_standby_checked_ = false;
 };
 
 }  // namespace outcore::redis

@@ -87,6 +87,9 @@ class Servers {
     return table_.options().has_standby && standby_.is_retired(server);
   }
 
+  // As Standby::set_check().
+  void set_check(CopyCheck* check) { standby_.set_check(check); }
+
   // Since when a server has not answered any request of this use; 0: it answers.
   uint64_t silent_since_ns(uint32_t server, Use use) const {
     return table_.at(server).silent_since_ns[static_cast<size_t>(use)].load();

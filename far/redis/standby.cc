@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <span>
+#include <string_view>
 
 #include "core/base/clock.h"
 
@@ -39,6 +41,25 @@ int read_role(Connection& stream, Role* role) {
     if (word == 0) role->is_master = std::strcmp(text, "master") == 0;
     if (word == 3) role->is_linked = std::strcmp(text, "connected") == 0;
   }
+  return 0;
+}
+
+// Of a replica without its master: whether it has got all that there was once, and what came later.
+int ask_has_copied(Connection& stream, bool* has_copied) {
+  constexpr std::string_view kField = "\nslave_repl_offset:";
+  Reply reply;
+  if (const int result = stream.ask({"INFO", "replication"}, &reply); result != 0) return result;
+  if (reply.type != '$') return stream.refuse(reply);
+  char text[2048];
+  const size_t bytes = std::min<size_t>(static_cast<size_t>(reply.number), sizeof text);
+  if (stream.read_bytes(std::as_writable_bytes(std::span(text, bytes))) != 0 ||
+      stream.end_bytes() != 0)
+    return stream.error();
+  const size_t at = std::string_view(text, bytes).find(kField);
+  int64_t offset = 0;  // 1: it has got nothing
+  if (at != std::string_view::npos)
+    std::from_chars(text + at + kField.size(), text + bytes, offset);
+  *has_copied = offset > 1;
   return 0;
 }
 
@@ -88,20 +109,28 @@ int Standby::ask(uint64_t deadline_ns) {
 int Standby::look_at_standby(bool is_first_gone, uint64_t deadline_ns) {
   int error = 0;
   Role role;
+  bool must_serve = false;
   Line* const line = lines_.acquire(1, Use::kControl, deadline_ns, &error);
   if (line != nullptr) {
     error = read_role(line->connection, &role);
+    // A standby that is connected to the first server must not be used instead of it.
+    must_serve = error == 0 && (role.is_master || (is_first_gone && !role.is_linked));
+    CopyCheck* const check = check_.load();
+    if (must_serve && check != nullptr) error = check->check_copy(line->connection, 1);
+    if (bool has_copied = false; error == -ENOTCONN && !role.is_master) {
+      error = ask_has_copied(line->connection, &has_copied);
+      if (error == 0 && !has_copied) error = -EAGAIN;
+    }
     if (error != 0) line->connection.close();
     lines_.release(line);
   }
-  if (error == 0) standby_silence_.end();
-  const bool is_gone = error != 0 && standby_silence_.extend(base::now_ns()) >= kLeftNs;
+  const bool is_there = error == 0 || error == -EAGAIN;
+  if (is_there) standby_silence_.end();
+  const bool is_gone = !is_there && standby_silence_.extend(base::now_ns()) >= kLeftNs;
   if (is_gone && !is_first_gone && table_.options().alone_after_ns != 0)
     turn_.store(Turn::kFirstAlone, std::memory_order_release);
-  // A standby that is connected to the first server must not be used instead of it.
-  const bool must_serve = error == 0 && (role.is_master || (is_first_gone && !role.is_linked));
-  if (must_serve) turn_.store(Turn::kChanges);
   if (error != 0) return error;
+  if (must_serve) turn_.store(Turn::kChanges);
   return must_serve ? 0 : -EAGAIN;
 }
 

@@ -4,6 +4,8 @@
 // Only the client decides that, because single servers do not vote. It is safe because a store has
 // one writer, and every write carries a count: a client that goes over to the standby never asks
 // the first server again, and the counts show if the standby knows less than what was acknowledged.
+// Then it does not take over, and is as good as dead: it was started without what it had, or its
+// address is another server's by now.
 //
 // Any thread; the fault path.
 #pragma once
@@ -11,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "far/redis/copy_check.h"
 #include "far/redis/copy_watch.h"
 #include "far/redis/lines.h"
 #include "far/redis/server_table.h"
@@ -25,6 +28,8 @@ class Standby {
 
   // Asks the server that serves, and finds out who that is. 0 or -errno. One thread at a time.
   int ask(uint64_t deadline_ns);
+  // From now on, whoever takes over is checked; nullptr: no longer. REQUIRES: then nobody asks.
+  void set_check(CopyCheck* check) { check_.store(check); }
   // As Servers::acknowledging().
   uint32_t acknowledging(uint32_t server, uint32_t wanted) const;
   // As Servers::is_retired().
@@ -52,6 +57,7 @@ class Standby {
   CopyWatch& copies_;
   SlotReader& slot_reader_;
   std::atomic<Turn> turn_{Turn::kFirst};
+  std::atomic<CopyCheck*> check_{nullptr};
   Silence first_silence_, standby_silence_;  // used by ask()
 };
 

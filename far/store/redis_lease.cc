@@ -97,6 +97,7 @@ RedisLease::~RedisLease() {
     if (!is_removed_at_end_ || !released) return;
     RedisOptions hasty = options_;
     hasty.timeout_ms = std::min<uint64_t>(hasty.timeout_ms, 2000);
+    servers_.servers->set_check(nullptr);              // what is removed lacks what was written
     static_cast<void>(servers_.remove(hasty, false));  // otherwise its lifetime ends soon
   }
 }

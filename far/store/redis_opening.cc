@@ -108,6 +108,7 @@ Status RedisOpening::take_over(bool is_rewritten) {
         });
   if (!opened_.chunks->has_spaces() || (opened_.parts != nullptr && !opened_.parts->has_spaces()))
     return refuse_redis(options, ENOMEM, "no memory to pack chunks in: make them smaller");
+  if (options.has_standby) opened_.chunks->check_standby();
   int result = 0;
   if (opened_.lease != nullptr) {
     result = opened_.chunks->learn_scripts();

@@ -24,11 +24,11 @@ namespace {
 #define OUTCORE_CALLER __builtin_return_address(0)
 
 OUTCORE_LARGE void* large_malloc(size_t bytes, size_t alignment, void* (*real_one)(size_t, size_t),
-                                 const void* caller) {
+                                 const void* caller, bool is_zero = false) {
   if (is_inside() || is_code_of_another_heap(caller)) return real_one(alignment, bytes);
   bool is_available = true;
-  void* p = or_no_memory([&] { return Heap::instance().allocate(bytes, alignment, &is_available); },
-                         nullptr);
+  void* p = or_no_memory(
+      [&] { return Heap::instance().allocate(bytes, alignment, is_zero, &is_available); }, nullptr);
   return is_available ? p : real_one(alignment, bytes);
 }
 
@@ -114,7 +114,7 @@ OUTCORE_EXPORT void* calloc(size_t count, size_t bytes) noexcept {
   size_t total = 0;
   if (__builtin_mul_overflow(count, bytes, &total)) return errno = ENOMEM, nullptr;
   if (Heap::wants(total)) [[unlikely]]
-    return large_malloc(total, 16, plain_calloc, OUTCORE_CALLER);
+    return large_malloc(total, 16, plain_calloc, OUTCORE_CALLER, true);
   return real_heap.calloc(count, bytes);
 }
 

@@ -4,10 +4,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "core/buffer/opener.h"
 #include "run/preload/leaving.h"
 #include "run/preload/others.h"
+#include "run/preload/settings.h"
 #include "run/preload/watch.h"
 
 namespace outcore::preload {
@@ -47,6 +49,34 @@ std::string hold_read_only(TakenFile& file) {
 
 }  // namespace
 
+// With --map the option speaks of processes beside the run. One of the run may have the file
+// through the kernel, since it was handed back, or since it has no part in the buffer.
+std::string who_else_writes(const TakenFile& file) {
+  if (!file.is_named) {
+    const std::string who = who_has(file.identity);
+    return who.empty() ? who : who + " has it open, too: name it by --map if that is harmless";
+  }
+  if (!settings().shares_writes) return {};
+  const std::string who = who_has(file.identity, [&](int process) {
+    return (file.board != nullptr && buffer::Opener::is_one(*file.board, process)) ||
+           is_under_run(process);
+  });
+  return who.empty() ? who : who + ", which is under `outcore run`, too, has it open";
+}
+
+namespace {
+
+// Why somebody may have the file whom nobody finds, as he has no descriptor yet.
+std::string who_may_get_it(const TakenFile& file) {
+  if (was_sent(file.identity))
+    return "the program has sent a descriptor of it through a socket: name it by --map if that is "
+           "harmless";
+  if (Starting::is_any()) return "the program is just starting another one, which may have it";
+  return {};
+}
+
+}  // namespace
+
 std::string become_writable(TakenFile& file, const std::byte* address, const IsOurs& is_ours) {
   if (const Status s = Watch::instance().start(); !s)
     return "nobody would hear of child processes that use it (" + s.message() + ")";
@@ -62,14 +92,15 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
   const int watched = Watch::instance().watch(
       file, file.may_be_together ? Watch::For::kStrangersOpens : Watch::For::kOpens);
   if (file.is_named) {
-    // The option speaks of processes beside the run. One of the run may have it through the kernel.
-    const auto is_of_run = [&](int process) {
-      return buffer::Opener::is_one(*file.board, process);
-    };
-    if (file.may_be_together && !file.is_joining)
-      if (const std::string who = who_has(file.identity, is_of_run); !who.empty())
-        return who + ", which is of this run, has it open, too";
-    file.remark = "named by --map: who else has it open is not asked";
+    const bool is_asked = settings().shares_writes;
+    if (is_asked && watched < 0)
+      return "nobody would tell of processes of the run that open it (fanotify: " +
+             explain(watched) + ")";
+    if (const std::string who = is_asked ? who_may_get_it(file) : ""; !who.empty()) return who;
+    if (const std::string who = file.is_joining ? "" : who_else_writes(file); !who.empty())
+      return who;
+    file.remark = is_asked ? "named by --map: who has it open outside of the run is not asked"
+                           : "named by --map: who else has it open is not asked";
     if (watched >= 0) file.remark += "; handed back when another opens it";
     return {};
   }
@@ -79,19 +110,18 @@ std::string become_writable(TakenFile& file, const std::byte* address, const IsO
   if (watched != 0)
     return "nobody would tell of others who open it (fanotify: " + explain(watched) +
            "): name it by --map if there are none";
-  if (was_sent(file.identity))
-    return "the program has sent a descriptor of it through a socket: name it by --map if that is "
-           "harmless";
-  if (Starting::is_any()) return "the program is just starting another one, which may have it";
+  if (const std::string who = who_may_get_it(file); !who.empty()) return who;
   // Who is to write it together with others has it open only if they let it.
-  const std::string who = file.is_joining ? "" : who_has(file.identity);
-  if (!who.empty()) return who + " has it open, too: name it by --map if that is harmless";
+  const std::string who = file.is_joining ? "" : who_else_writes(file);
+  if (!who.empty()) return who;
   file.remark = "writable; handed back when another opens it";
   return {};
 }
 
-std::string keep_coherent(TakenFile& file, const std::byte* address, bool is_writable_mapping,
-                          bool is_first, const IsOurs& is_ours) {
+namespace {
+
+std::string decide(TakenFile& file, const std::byte* address, bool is_writable_mapping,
+                   bool is_first, const IsOurs& is_ours) {
   if (file.identity.device == ~uint64_t{0}) {  // a block device, which --map names
     if (const Status s = Watch::instance().start(); !s && file.is_open_for_writing)
       return "nobody would hear of child processes that use it (" + s.message() + ")";
@@ -106,6 +136,17 @@ std::string keep_coherent(TakenFile& file, const std::byte* address, bool is_wri
   if (use.is_unknown) return "what the program has open could not be looked at";
   return is_writable_mapping || use.is_open_for_writing ? become_writable(file, address, is_ours)
                                                         : hold_read_only(file);
+}
+
+}  // namespace
+
+std::string keep_coherent(TakenFile& file, const std::byte* address, bool is_writable_mapping,
+                          bool is_first, const IsOurs& is_ours) {
+  try {
+    return decide(file, address, is_writable_mapping, is_first, is_ours);
+  } catch (const std::bad_alloc&) {
+    return "no memory left";  // as short as can be kept without any
+  }
 }
 
 }  // namespace outcore::preload

@@ -15,6 +15,9 @@ namespace outcore::preload {
 // Outcore. Returns an empty text, or why the mapping cannot be taken.
 std::string keep_coherent(TakenFile& file, const std::byte* address, bool is_writable_mapping,
                           bool is_first, const std::function<bool(std::byte*)>& is_ours);
+// Why the first that writes the file is not alone with it, as it must be; empty: it is. Not for
+// those who join others.
+std::string who_else_writes(const TakenFile& file);
 // The program is about to write to a file that was read-only so far. Returns an empty text, or why
 // the file must go back to the kernel.
 std::string become_writable(TakenFile& file, const std::byte* address,

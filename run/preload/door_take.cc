@@ -127,7 +127,10 @@ Result<std::shared_ptr<Runtime::Impl>> start_usual_runtime() {
   if (const std::string buffer = default_buffer(); !buffer.empty()) {
     RuntimeOptions options;
     options.buffer = buffer;
-    if (auto started = Runtime::Impl::start(options, true)) return started;
+    auto started = Runtime::Impl::start(options, true);
+    if (started) return started;
+    if (settings().shares_writes)
+      say(started.message() + "; this process shares nothing of what it writes");
   }
   return Runtime::Impl::start({});
 }

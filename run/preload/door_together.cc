@@ -23,9 +23,9 @@
 #include "core/runtime/mapper.h"
 #include "core/runtime/region_changes.h"
 #include "core/runtime/sharing.h"
+#include "run/preload/coherence.h"
 #include "run/preload/descriptor_table.h"
 #include "run/preload/door.h"
-#include "run/preload/others.h"
 #include "run/preload/own_descriptors.h"
 #include "run/preload/real.h"
 #include "run/preload/settings.h"
@@ -288,10 +288,10 @@ Result<std::unique_ptr<Region::Impl>> Door::map_region(TakenFile& file, const Ne
   file.board = nullptr;
   Watch::instance().end(file);
   const int watched = Watch::instance().watch(file, Watch::For::kOpens);
-  if (watched != 0 && !file.is_named) return Error{EBUSY, "nobody would tell of who opens it"};
+  if (watched < 0 || (watched != 0 && !file.is_named))
+    return Error{EBUSY, "nobody would tell of who opens it"};
   // Between the two watches nobody was asked.
-  if (const std::string who = file.is_named ? "" : who_has(file.identity); !who.empty())
-    return Error{EBUSY, who + " has it open, too: name it by --map if that is harmless"};
+  if (const std::string who = who_else_writes(file); !who.empty()) return Error{EBUSY, who};
   return runtime_->mapper->map(file.store, file.path, options, &lent);
 }
 

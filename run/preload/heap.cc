@@ -116,43 +116,6 @@ void Heap::add_live(int64_t bytes) {
   live_bytes_max_ = std::max(live_bytes_max_, live_bytes_);
 }
 
-int Heap::back(uint64_t offset, uint64_t bytes) {
-  OC_ASSERT(bytes != 0 && offset + bytes <= views_->size_bytes());
-  if (!views_->show(offset + round_up(bytes, page_bytes())).ok()) return ENOMEM;
-  if (views_->store().promise(offset, bytes) == 0) return 0;
-  trim();  // free ranges still have some space
-  if (views_->store().promise(offset, bytes) == 0) return 0;
-  tell_refusal(bytes);
-  return ENOMEM;
-}
-
-void Heap::trim() {
-  std::vector<base::RangeSet::Range> all;
-  {
-    const os::Locked locked(lock_);
-    all = free_.all_in(0, views_->size_bytes());
-    free_.remove(0, views_->size_bytes());  // so nobody allocates them meanwhile
-  }
-  for (const auto& r : all) views_->store().withdraw(r.first, r.count);
-  const os::Locked locked(lock_);
-  for (const auto& r : all) free_.add(r.first, r.count);
-}
-
-int Heap::take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offset) {
-  {
-    const os::Locked locked(lock_);
-    const auto found = free_.take(room, std::max(alignment, page_bytes()));
-    if (!found) return ENOMEM;
-    *offset = *found;
-  }
-  const int error = back(*offset, bytes);
-  if (error != 0) {
-    const os::Locked locked(lock_);
-    free_.add(*offset, room);
-  }
-  return error;
-}
-
 void Heap::put(uint64_t offset, const Block& block) {
   OC_CHECK(block.bytes != 0 && block.bytes <= block.room);
   const os::Locked locked(lock_);
@@ -163,24 +126,47 @@ void Heap::put(uint64_t offset, const Block& block) {
 }
 
 // Fails unless enough memory of our own is left to free the block later.
-void* Heap::add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind) {
+void* Heap::add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind,
+                std::vector<Range>* stale) {
   uint64_t offset = 0;
   if (!OwnMemory::has_room(2 * OwnMemory::kCallBytes)) return errno = ENOMEM, nullptr;
   bytes = round_up(std::max<uint64_t>(bytes, 1), kSystemPage);
   room = round_up(std::max(room, bytes), page_bytes());
   OC_ASSERT(bytes <= room && room % page_bytes() == 0);
-  const int error = take(bytes, room, alignment, &offset);
+  std::vector<Range> found;
+  // Room to grow in holds nothing: it would be memory that nobody uses, and nobody gives back.
+  const bool may_be_stale = stale != nullptr && room < bytes + page_bytes();
+  const int error = take(bytes, room, alignment, &offset, may_be_stale, &found);
   if (error != 0) return errno = error, nullptr;
+  if (may_be_stale) {
+    for (const Range& r : found) views_->forget_absent(r.from, r.to);
+    *stale = std::move(found);
+  } else if (!empty_all(found)) {
+    const os::Locked locked(lock_);
+    free_.add(offset, offset + room, found);
+    return errno = ENOMEM, nullptr;
+  }
   put(offset, {bytes, room, kind});
   return views_->address() + offset;
 }
 
-void* Heap::allocate(size_t bytes, size_t alignment, bool* is_available) {
+void* Heap::allocate(size_t bytes, size_t alignment, bool is_zero, bool* is_available) {
   *is_available = start();
   if (!*is_available) return nullptr;
   if (bytes > kBytesMost || alignment > kBytesMost) return errno = ENOMEM, nullptr;
+  std::vector<Range> to_zero;  // in memory of our own
+  void* p = nullptr;
+  {
+    const Inside inside;
+    std::vector<Range> stale;
+    p = add(bytes, bytes, alignment, Kind::kAllocation, &stale);
+    if (p != nullptr && is_zero) to_zero.swap(stale);
+  }
+  if (to_zero.empty()) return p;
+  for (const Range& r : to_zero) std::memset(views_->address() + r.from, 0, r.to - r.from);
   const Inside inside;
-  return add(bytes, bytes, alignment, Kind::kAllocation);
+  std::vector<Range>().swap(to_zero);
+  return p;
 }
 
 // Once: a program that can do with less may ask again and again.
@@ -216,58 +202,9 @@ void Heap::free(void* p) noexcept {
     blocks_.erase(at);
   }
   try {
-    release(range);
+    if (!keep_stale(range)) release(range, range);
   } catch (const std::bad_alloc&) {
   }
-}
-
-// Discards whole pages of ours, and undoes the program's mlock on them. 0 or an errno.
-int Heap::empty(uint64_t from, uint64_t to) {
-  if (from >= to) return 0;
-  static_cast<void>(pin(from, to, false));
-  return views_->discard(from, to);
-}
-
-// A part is never used again if it is the kernel's by now, or cannot be made writable and empty.
-void Heap::release(const Range& range) {
-  constexpr uint64_t kKeptBytesMax = uint64_t{256} << 20;  // of space that no block needs
-  if (range.from >= range.to) return;
-  std::vector<Range> ours;
-  static_cast<void>(views_->for_each(
-      range.from, range.to,
-      [&](region::View&, uint64_t from, uint64_t to) {
-        return ours.push_back({from, to}), 0;
-      },
-      [&](uint64_t from, uint64_t to) {
-        static_cast<void>(os::make_inaccessible(views_->address() + from, to - from));
-        return 0;
-      }));
-  for (const Range& r : ours) {
-    OC_ASSERT(r.from % page_bytes() == 0 && r.to % page_bytes() == 0);
-    if (views_->protect(r.from, r.to, PROT_READ | PROT_WRITE) != 0 || empty(r.from, r.to) != 0)
-      continue;
-    bool is_too_much = false;
-    {
-      const os::Locked locked(lock_);
-      is_too_much = views_->store().reserved_bytes() > live_bytes_ + kKeptBytesMax;
-    }
-    if (is_too_much) views_->store().withdraw(r.from, r.to - r.from);
-    const os::Locked locked(lock_);
-    free_.add(r.from, r.to - r.from);
-  }
-}
-
-// Gives the block room for this many bytes, if the addresses behind it are free.
-bool Heap::grow_room(uint64_t offset, uint64_t bytes) {
-  if (!OwnMemory::has_room(OwnMemory::kCallBytes)) return false;
-  const os::Locked locked(lock_);
-  Block& block = blocks_[offset];
-  if (bytes <= block.room) return true;
-  const uint64_t room = round_up(bytes, page_bytes());
-  if (room > views_->size_bytes() || !free_.take_at(offset + block.room, room - block.room))
-    return false;
-  block.room = room;
-  return true;
 }
 
 void* Heap::resize(void* p, size_t size) {
@@ -277,18 +214,22 @@ void* Heap::resize(void* p, size_t size) {
   const uint64_t offset = offset_of(p);
   const Block block = block_of(p, "realloc");
   const uint64_t bytes = round_up(std::max<size_t>(size, 1), kSystemPage);
+  if (bytes == block.bytes) return p;
   if (bytes > block.bytes) {
-    if (!grow_room(offset, bytes)) return errno = ENOMEM, nullptr;
-    if (const int error = back(offset + block.bytes, bytes - block.bytes); error != 0)
-      return errno = error, nullptr;
-  } else if (bytes < block.bytes) {
-    const uint64_t from = round_up(offset + bytes, page_bytes());
-    const uint64_t to = round_up(offset + block.bytes, page_bytes());
-    if (empty(from, to) != 0) return p;  // the block stays as large as it is
+    if (grow(offset + block.bytes, offset + bytes, Kind::kAllocation)) return p;
+    return errno = ENOMEM, nullptr;
   }
-  const os::Locked locked(lock_);
-  blocks_[offset].bytes = bytes;
-  add_live(static_cast<int64_t>(bytes) - static_cast<int64_t>(block.bytes));
+  const uint64_t from = round_up(offset + bytes, page_bytes());
+  const uint64_t to = round_up(offset + block.bytes, page_bytes());
+  if (empty(from, to) != 0) return p;  // the block stays as large as it is
+  bool is_too_much = false;
+  {
+    const os::Locked locked(lock_);
+    blocks_[offset].bytes = bytes;
+    add_live(static_cast<int64_t>(bytes) - static_cast<int64_t>(block.bytes));
+    is_too_much = has_too_much_space();
+  }
+  if (is_too_much && from < to) views_->store().withdraw(from, to - from);
   return p;
 }
 
@@ -302,8 +243,9 @@ void* Heap::move(void* p, size_t size) {
   {
     const Inside inside;
     bytes = block_of(p, "realloc").bytes;
-    to = add(size, uint64_t{2} * size, 1, Kind::kAllocation);
-    if (to == nullptr) to = add(size, size, 1, Kind::kAllocation);
+    std::vector<Range> stale;
+    to = add(size, uint64_t{2} * size, 1, Kind::kAllocation, &stale);
+    if (to == nullptr) to = add(size, size, 1, Kind::kAllocation, &stale);
     if (to == nullptr) tell_refusal(size);
   }
   if (to == nullptr) return nullptr;

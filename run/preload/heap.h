@@ -3,9 +3,9 @@
 // first allocation that is large enough.
 //
 // Calls that do not concern it cost a look at one or two words. Its own data about the memory lies
-// elsewhere, so its calls touch the memory only to copy, and then hold no lock. In a forked child
-// the addresses are inaccessible until the first touch, which fetches a real copy (heap_copy.h)
-// into memory of the kernel; the child allocates nothing there.
+// elsewhere, so its calls touch the memory only to copy or clear it, and then hold no lock. In a
+// forked child the addresses are inaccessible until the first touch, which fetches a real copy
+// (heap_copy.h) into memory of the kernel; the child allocates nothing there.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/base/range_set.h"
+#include "run/preload/free_ranges.h"
 #include "run/preload/heap_copy.h"
 #include "run/preload/heap_views.h"
 #include "run/preload/inside.h"
@@ -52,9 +52,10 @@ class Heap {
                             const void* caller);
 
   // -- the malloc family: heap.cc --
-  // Reads zero. nullptr: there is no room, in addresses or on the disk (errno is ENOMEM).
-  // `is_available` says whether there is a heap at all. REQUIRES: `alignment` is a power of two.
-  void* allocate(size_t bytes, size_t alignment, bool* is_available);
+  // nullptr: there is no room, in addresses or on the disk (errno is ENOMEM). `is_zero`: it must
+  // read zero. `is_available` says whether there is a heap at all. REQUIRES: `alignment` is a power
+  // of two.
+  void* allocate(size_t bytes, size_t alignment, bool is_zero, bool* is_available);
   // Frees a block. Any other address ends the program, as in the C library. If there is no memory
   // to note it as free, its addresses are not used again.
   void free(void* p) noexcept;
@@ -112,10 +113,7 @@ class Heap {
     Kind kind = Kind::kAllocation;
   };
   using Blocks = std::map<uint64_t, Block>;  // by offset
-  // What no longer belongs to a block: whole pages of ours.
-  struct Range {
-    uint64_t from, to;
-  };
+  using Range = FreeRanges::Range;  // what no longer belongs to a block: whole pages of ours
 
   Heap() = default;
   bool start();
@@ -123,20 +121,39 @@ class Heap {
   uint64_t offset_of(const void* p) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - views_->address());
   }
-  // Takes addresses and space for a new block, which is not in `blocks_` yet. 0 or an errno.
-  int take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offset);
+  // Takes addresses and space for a new block, which is not in `blocks_` yet. 0 or an errno. Where
+  // it has bytes of an earlier block is in `stale`, in order; `may_be_stale`: that is good.
+  int take(uint64_t bytes, uint64_t room, uint64_t alignment, uint64_t* offset, bool may_be_stale,
+           std::vector<Range>* stale);
   int back(uint64_t offset, uint64_t bytes);  // shown, and space promised. 0 or an errno
-  void* add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind);
+  // `stale`: as above; nullptr: it must read zero.
+  void* add(uint64_t bytes, uint64_t room, uint64_t alignment, Kind kind,
+            std::vector<Range>* stale);
   void put(uint64_t offset, const Block& block);
   Block block_of(void* p, const char* call);
-  void release(const Range& range);  // drops its bytes and frees it
+  // What belongs to no block any more: the addresses, and the pages in which no block is, which no
+  // other thread can take.
+  struct Gone {
+    Range pages, own;
+  };
+  void release(const Range& pages, const Range& own);  // drops their bytes and frees them
+  void release_behind(uint64_t to, const std::vector<Gone>& gone);
   int empty(uint64_t from, uint64_t to);
-  bool grow_room(uint64_t offset, uint64_t bytes);
+  bool empty_all(const std::vector<Range>& ranges);
+  uint64_t stale_bytes_most() const;
+  void release_excess();
+  bool keep_stale(const Range& range);
+  bool has_too_much_space() const;  // for what is allocated
+  Blocks::iterator block_that_ends(uint64_t to, Kind kind);
+  // Lengthens that block to `new_end`, if the addresses behind it are free.
+  bool grow(uint64_t to, uint64_t new_end, Kind kind);
   void add_live(int64_t bytes);
   void tell_refusal(uint64_t bytes);
   void trim();
   // heap_fork.cc
   void prepare_copy();
+  // REQUIRES: the lock
+  bool needs_copy() const { return live_bytes_ != 0 && copy_ == nullptr && copy_error_ == 0; }
   void inherit();
   void revive();
   int unmap_childs(uint64_t from, uint64_t to);
@@ -145,7 +162,7 @@ class Heap {
   void* remap_childs(uint64_t from, uint64_t to, uint64_t bytes, int flags);
   void free_childs(void* p);
   // heap_memory.cc
-  std::vector<Range> cut_blocks(uint64_t from, uint64_t to);
+  std::vector<Gone> cut_blocks(uint64_t from, uint64_t to);
   Range pages_in(uint64_t from, uint64_t to);
   bool is_mapped(uint64_t from, uint64_t to);
   bool is_free(uint64_t from, uint64_t to);
@@ -154,13 +171,20 @@ class Heap {
                const std::function<int(std::byte*, size_t)>& others);
   bool take_over(uint64_t from, uint64_t to);
   int unmap_ours(uint64_t from, uint64_t to);
-  bool grow_mapping(uint64_t from, uint64_t to, uint64_t bytes);
   void* move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed);
   bool is_kernels(uint64_t from, uint64_t to);
   void* move_kernels(uint64_t from, uint64_t to, uint64_t bytes, int flags, std::byte* fixed);
   std::byte* place_for(uint64_t bytes, std::byte* fixed);
   int advise_ours(region::View& view, uint64_t from, uint64_t to, int advice);
+  int zero_edges(std::byte* address, size_t bytes);
+  int free_edge(uint64_t from, uint64_t to, Range* to_zero);
+  bool is_pinned(const Range& range);
+  bool is_locked(const std::byte* address, size_t bytes);
+  int while_unpinned(uint64_t from, uint64_t to, const std::function<int()>& change);
   int pin(uint64_t from, uint64_t to, bool is_pin);
+  int change_pins(uint64_t from, uint64_t to, bool is_pin);
+  std::vector<Range> take_pins(uint64_t from, uint64_t to);
+  void forget_pins(uint64_t from, uint64_t to);
 
   static std::atomic<uint64_t> bytes_min_, low_, span_;
 
@@ -182,11 +206,13 @@ class Heap {
   std::atomic<bool> is_revived_{false};  // it has the copy
 
   os::Lock lock_;
-  base::RangeSet free_;
+  FreeRanges free_;
   Blocks blocks_;
   uint64_t live_bytes_ = 0, live_bytes_max_ = 0, allocations_ = 0;
   std::atomic<bool> has_told_refusal_{false};
   uint64_t refused_ = 0, refused_bytes_max_ = 0;  // mappings for which there was no room
+  // Threads that trim, for whose end those wait who find no addresses; and how many have ended.
+  std::atomic<uint32_t> trimming_{0}, trims_{0};
 
   std::mutex pinning_;
   std::map<uint64_t, uint64_t> pinned_;  // by mlock, in pages of ours: from → to

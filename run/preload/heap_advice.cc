@@ -24,8 +24,50 @@ namespace {
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, newer than the headers of Debian 12
 }
 
+// Of a part of one page of ours, which is to be zeroed: what to clear. What the program may not
+// write becomes the kernel's, which can. 0 or an errno.
+int Heap::free_edge(uint64_t from, uint64_t to, Range* to_zero) {
+  OC_ASSERT(from < to && to - from < page_bytes());
+  {
+    const os::Locked locked(lock_);
+    if (is_free(from, to)) return 0;
+  }
+  const int protection = views_->protection_at(from);
+  if (protection < 0) return 0;  // the kernel's
+  if (protection == kHeapProtection) return *to_zero = {from, to}, 0;
+  const uint64_t page = round_down(from, page_bytes());
+  return views_->hand_over(page, page + page_bytes());
+}
+
+// MADV_DONTNEED discards whole pages of ours; parts of pages at both ends are zeroed.
+int Heap::zero_edges(std::byte* address, size_t bytes) {
+  Range to_zero[2];
+  {
+    const Inside inside;
+    const int error = on_parts(
+        address, bytes,
+        [&](uint64_t from, uint64_t to) {
+          if (is_child_) return 0;
+          const uint64_t head = std::min(round_up(from, page_bytes()), to);
+          const uint64_t tail = std::max(round_down(to, page_bytes()), head);
+          int result = from < head ? free_edge(from, head, &to_zero[0]) : 0;
+          if (result == 0 && tail < to) result = free_edge(tail, to, &to_zero[1]);
+          return result;
+        },
+        [](std::byte*, size_t) { return 0; });
+    if (error != 0) return error;
+  }
+  for (const Range& r : to_zero)
+    if (r.from < r.to) std::memset(views_->address() + r.from, 0, r.to - r.from);
+  return 0;
+}
+
 int Heap::advise(std::byte* address, size_t bytes, int advice) {
   if (reinterpret_cast<uint64_t>(address) % kSystemPage != 0) return EINVAL;
+  if ((advice == MADV_DONTNEED || advice == MADV_FREE) && is_locked(address, bytes)) return EINVAL;
+  if (advice == MADV_DONTNEED)
+    if (const int error = zero_edges(address, round_up(bytes, kSystemPage)); error != 0)
+      return error;
   const Inside inside;
   return on_parts(
       address, round_up(bytes, kSystemPage),
@@ -53,8 +95,7 @@ int Heap::leave(const std::byte* address, size_t bytes) {
         if (is_child_) return revive(), 0;  // it is the kernel's already
         from = round_down(from, page_bytes());
         to = round_up(to, page_bytes());
-        static_cast<void>(pin(from, to, false));
-        return views_->hand_over(from, to);
+        return while_unpinned(from, to, [&] { return views_->hand_over(from, to); });
       },
       [](std::byte*, size_t) { return 0; });
 }
@@ -67,13 +108,8 @@ int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
   switch (advice) {
     case MADV_DONTNEED:
     case MADV_FREE: {
-      // Whole pages are discarded; parts of pages at both ends are zeroed.
       const uint64_t inner = std::min(round_up(from, bytes), to);
       const uint64_t inner_end = std::max(round_down(to, bytes), inner);
-      if (advice == MADV_DONTNEED && inner > from)
-        std::memset(views_->address() + from, 0, inner - from);
-      if (advice == MADV_DONTNEED && to > inner_end)
-        std::memset(views_->address() + inner_end, 0, to - inner_end);
       return inner == inner_end ? 0 : views_->discard(inner, inner_end);
     }
     case MADV_NORMAL:
@@ -90,12 +126,53 @@ int Heap::advise_ours(View& view, uint64_t from, uint64_t to, int advice) {
   }
 }
 
-// Pins what is not pinned yet, or unpins what is. 0 or an errno.
-int Heap::pin(uint64_t from, uint64_t to, bool is_pin) {
-  if (!is_pin && !has_pins_.load(std::memory_order_acquire)) return 0;
+bool Heap::is_pinned(const Range& range) {
+  if (!has_pins_.load(std::memory_order_acquire)) return false;
   const std::lock_guard<std::mutex> guard(pinning_);
-  from = round_down(from, page_bytes());
-  to = round_up(to, page_bytes());
+  const auto at = pinned_.lower_bound(range.to);
+  return at != pinned_.begin() && std::prev(at)->second > range.from;
+}
+
+// Whether the program has locked some of it in memory: then it cannot be given up.
+bool Heap::is_locked(const std::byte* address, size_t bytes) {
+  if (!has_pins_.load(std::memory_order_acquire)) return false;
+  const Inside inside;
+  std::vector<Range> ours;  // of the rest the kernel says it
+  const auto nothing = [](auto, auto) { return 0; };
+  const auto look = [&](uint64_t from, uint64_t to) {
+    if (is_child_) return 0;
+    const auto add = [&](View&, uint64_t a, uint64_t b) { return ours.push_back({a, b}), 0; };
+    return views_->for_each(from, to, add, nothing);
+  };
+  static_cast<void>(on_parts(address, round_up(bytes, kSystemPage), look, nothing));
+  return std::any_of(ours.begin(), ours.end(), [this](const Range& r) { return is_pinned(r); });
+}
+
+// Pages that are pinned cannot change hands, and nothing is written to be stored while they are
+// protected. What of them cannot be pinned again is not: nobody could be told. Who locks or unlocks
+// waits.
+int Heap::while_unpinned(uint64_t from, uint64_t to, const std::function<int()>& change) {
+  if (!has_pins_.load(std::memory_order_acquire)) return change();
+  const std::lock_guard<std::mutex> guard(pinning_);
+  std::vector<Range> held;
+  for (const auto& [a, b] : pinned_)
+    if (std::max(a, from) < std::min(b, to)) held.push_back({std::max(a, from), std::min(b, to)});
+  if (!held.empty()) static_cast<void>(change_pins(from, to, false));
+  const int error = change();
+  for (const Range& r : held) static_cast<void>(change_pins(r.from, r.to, true));
+  return error;
+}
+
+// The locks of the range are gone, or have moved, with the kernel's mappings that had them.
+void Heap::forget_pins(uint64_t from, uint64_t to) {
+  if (!has_pins_.load(std::memory_order_acquire)) return;
+  const std::lock_guard<std::mutex> guard(pinning_);
+  static_cast<void>(take_pins(from, to));
+  has_pins_.store(!pinned_.empty(), std::memory_order_release);
+}
+
+// Removes what is noted of the range, and returns it. REQUIRES, here and below: `pinning_`.
+std::vector<Heap::Range> Heap::take_pins(uint64_t from, uint64_t to) {
   std::vector<Range> held;
   for (auto at = pinned_.begin(); at != pinned_.end();) {
     const auto [a, b] = *at;
@@ -108,7 +185,19 @@ int Heap::pin(uint64_t from, uint64_t to, bool is_pin) {
     if (a < from) pinned_[a] = from;
     if (b > to) pinned_[to] = b;
   }
-  const auto change = [&](uint64_t a, uint64_t b, bool is_on) {
+  return held;
+}
+
+// Pins what is not pinned yet, or unpins what is. 0 or an errno.
+int Heap::pin(uint64_t from, uint64_t to, bool is_pin) {
+  if (!is_pin && !has_pins_.load(std::memory_order_acquire)) return 0;
+  const std::lock_guard<std::mutex> guard(pinning_);
+  return change_pins(round_down(from, page_bytes()), round_up(to, page_bytes()), is_pin);
+}
+
+int Heap::change_pins(uint64_t from, uint64_t to, bool is_pin) {
+  const std::vector<Range> held = take_pins(from, to);
+  const auto change_all = [&](uint64_t a, uint64_t b, bool is_on, uint64_t* done) {
     return views_->for_each(
         a, b,
         [&](View& view, uint64_t x, uint64_t y) {
@@ -116,13 +205,22 @@ int Heap::pin(uint64_t from, uint64_t to, bool is_pin) {
           paging::Engine& engine = views_->engine();
           const Status s =
               is_on ? engine.pin(view, address, y - x) : engine.unpin(view, address, y - x);
+          if (s.ok()) *done = y;
           return s.ok() ? 0 : s.code();
         },
         [&](uint64_t x, uint64_t y) {
           const std::byte* address = views_->address() + x;
           const int r = is_on ? real().mlock(address, y - x) : real().munlock(address, y - x);
+          if (r == 0) *done = y;
           return r == 0 ? 0 : errno;
         });
+  };
+  // All of it, or nothing.
+  const auto change = [&](uint64_t a, uint64_t b, bool is_on) {
+    uint64_t done = a, undone = a;
+    const int error = change_all(a, b, is_on, &done);
+    if (error != 0 && is_on && done > a) static_cast<void>(change_all(a, done, false, &undone));
+    return error;
   };
   int result = 0;
   if (is_pin) {

@@ -71,20 +71,24 @@ void Heap::before_fork() {
     heap.prepare_copy();
   }
   heap.lock_.lock();
+  // Another thread may have made the first block just now.
+  while (!heap.is_child_ && heap.needs_copy()) {
+    heap.lock_.unlock();
+    heap.prepare_copy();
+    heap.lock_.lock();
+  }
   OC_ASSERT(!heap.is_forking_);
   heap.is_forking_ = true;
 }
 
 void Heap::prepare_copy() {
-  std::unique_ptr<HeapCopy> ready(std::exchange(prepared, nullptr));
-  uint64_t live = 0;
   {
-    const os::Locked locked(lock_);
-    live = live_bytes_;
-    OC_ASSERT(copy_ == nullptr && !is_child_);  // the fork() before has moved its own out
+    const os::Locked locked(lock_);             // held while another thread forks
+    OC_ASSERT(copy_ == nullptr && !is_child_);  // that has moved its own out
+    copy_error_ = 0;
+    if (!needs_copy()) return;
   }
-  copy_error_ = 0;
-  if (live == 0) return;
+  std::unique_ptr<HeapCopy> ready(std::exchange(prepared, nullptr));
   copy_error_ = views_->stop(has_program_threads());
   if (copy_error_ != 0) return;
   copy_ = std::move(ready);

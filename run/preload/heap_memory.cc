@@ -56,7 +56,7 @@ void* Heap::map(size_t bytes) {
   if (!start()) return nullptr;
   const Inside inside;
   const int saved_errno = errno;
-  void* p = add(bytes, bytes, 1, Kind::kMapping);
+  void* p = add(bytes, bytes, 1, Kind::kMapping, nullptr);
   if (p != nullptr) return p;
   errno = saved_errno;
   const os::Locked locked(lock_);
@@ -101,10 +101,10 @@ Heap::Range Heap::pages_in(uint64_t from, uint64_t to) {
   return {first, std::max(first, last)};
 }
 
-// Removes the range from all mappings. Returns the pages in which no block is any more.
-std::vector<Heap::Range> Heap::cut_blocks(uint64_t from, uint64_t to) {
+// Removes the range from all mappings.
+std::vector<Heap::Gone> Heap::cut_blocks(uint64_t from, uint64_t to) {
   OC_ASSERT(from <= to);
-  std::vector<Range> gone;
+  std::vector<Gone> gone;
   auto at = blocks_.upper_bound(from);
   if (at != blocks_.begin()) --at;
   while (at != blocks_.end() && at->first < to) {
@@ -120,7 +120,8 @@ std::vector<Heap::Range> Heap::cut_blocks(uint64_t from, uint64_t to) {
     if (start < a) blocks_[start] = {a - start, a - start, Kind::kMapping};
     if (b < end) at = std::next(blocks_.insert({b, {end - b, room_end - b, block.kind}}).first);
     add_live(-static_cast<int64_t>(b - a));
-    gone.push_back(pages_in(a, b < end ? b : room_end));
+    const Range own{a, b < end ? b : room_end};
+    gone.push_back({pages_in(own.from, own.to), own});
   }
   return gone;
 }
@@ -137,21 +138,28 @@ bool Heap::is_mapped(uint64_t from, uint64_t to) {
 }
 
 // Whether some of the range is free.
-bool Heap::is_free(uint64_t from, uint64_t to) {
-  return free_.first_in(from, to - from).has_value();
+bool Heap::is_free(uint64_t from, uint64_t to) { return free_.has_any(from, to); }
+
+// What lies behind `to` of what is gone.
+void Heap::release_behind(uint64_t to, const std::vector<Gone>& gone) {
+  for (const auto& [pages, own] : gone)
+    release({std::max(pages.from, to), pages.to}, {std::max(own.from, to), own.to});
 }
 
+// The kernel's parts first: what is released may be another thread's at once.
 int Heap::unmap_ours(uint64_t from, uint64_t to) {
   OC_ASSERT(from < to);
-  std::vector<Range> gone;
+  const int error = views_->for_each(
+      from, to, [](View&, uint64_t, uint64_t) { return 0; },
+      [&](uint64_t a, uint64_t b) { return unmap_kernels(views_->address() + a, b - a); });
+  if (error != 0) return error;
+  std::vector<Gone> gone;
   {
     const os::Locked locked(lock_);
     gone = cut_blocks(from, to);
   }
-  for (const Range& range : gone) release(range);
-  return views_->for_each(
-      from, to, [](View&, uint64_t, uint64_t) { return 0; },
-      [&](uint64_t a, uint64_t b) { return unmap_kernels(views_->address() + a, b - a); });
+  for (const auto& [pages, own] : gone) release(pages, own);
+  return 0;
 }
 
 int Heap::unmap(std::byte* address, size_t bytes) {
@@ -174,23 +182,22 @@ int Heap::unmap(std::byte* address, size_t bytes) {
 // Makes the range one mapping, if it consists only of mappings and free addresses.
 bool Heap::take_over(uint64_t from, uint64_t to) {
   if (from % page_bytes() != 0 || to % page_bytes() != 0) return false;
-  std::vector<Range> gone, rest;
+  std::vector<Gone> gone;
   {
     const os::Locked locked(lock_);
     uint64_t at = from;
-    for (const auto& r : free_.all_in(from, to - from)) {
-      if (!is_mapped(at, r.first)) return false;
-      at = r.end();
+    for (const Range& r : free_.all_in(from, to)) {
+      if (!is_mapped(at, r.from)) return false;
+      at = r.to;
     }
     if (!is_mapped(at, to)) return false;
-    free_.remove(from, to - from);
+    free_.remove(from, to);  // map_over() empties all of it
     gone = cut_blocks(from, to);
     OC_ASSERT(!blocks_.contains(from));
     blocks_[from] = {to - from, to - from, Kind::kMapping};
     add_live(static_cast<int64_t>(to - from));
   }
-  for (const Range& r : gone)
-    if (r.to > to) release({std::max(r.from, to), r.to});
+  release_behind(to, gone);
   return true;
 }
 
@@ -205,6 +212,7 @@ bool Heap::map_over(std::byte* address, size_t bytes, int protection, int flags)
   const auto refuse = [](uint64_t, uint64_t) { return EBUSY; };
   const auto accept = [](View&, uint64_t, uint64_t) { return 0; };
   if (views_->for_each(from, to, accept, refuse) != 0 || !take_over(from, to)) return false;
+  static_cast<void>(pin(from, to, false));
   return back(from, to - from) == 0 && views_->protect(from, to, kHeapProtection) == 0 &&
          empty(from, to) == 0 && views_->protect(from, to, protection) == 0;
 }
@@ -217,18 +225,22 @@ int Heap::give_way(std::byte* address, size_t bytes) {
     if (is_child_) return unmap_childs(from, to);
     // A page of ours that the range cuts becomes the kernel's as a whole, with its bytes.
     for (const uint64_t edge : {from, to})
-      if (const uint64_t page = round_down(edge, page_bytes()); page != edge)
-        if (const int error = views_->hand_over(page, page + page_bytes()); error != 0)
+      if (const uint64_t page = round_down(edge, page_bytes()), end = page + page_bytes();
+          page != edge)
+        if (const int error =
+                while_unpinned(page, end, [&] { return views_->hand_over(page, end); });
+            error != 0)
           return error;
-    std::vector<Range> gone;
+    if (const uint64_t a = round_up(from, page_bytes()), b = round_down(to, page_bytes()); a < b)
+      static_cast<void>(pin(a, b, false));
+    forget_pins(from, to);
+    std::vector<Gone> gone;
     {
       const os::Locked locked(lock_);
-      free_.remove(from, to - from);
+      free_.remove(from, to);
       gone = cut_blocks(from, to);
     }
-    for (const Range& r : gone)
-      if (r.to > to) release({std::max(r.from, to), r.to});
-    static_cast<void>(pin(from, to, false));
+    release_behind(to, gone);
     return views_->give_to_kernel(from, to, [](std::byte* place, uint64_t n) {
       static_cast<void>(os::make_inaccessible(place, n));
     });
@@ -250,28 +262,10 @@ int Heap::protect(std::byte* address, size_t bytes, int protection) {
           const os::Locked locked(lock_);
           if (is_free(from, to)) return ENOMEM;
         }
-        return views_->protect(from, to, protection);
+        return while_unpinned(round_down(from, page_bytes()), round_up(to, page_bytes()),
+                              [&] { return views_->protect(from, to, protection); });
       },
       [&](std::byte* at, size_t n) { return Door::instance().protect(at, n, protection); });
-}
-
-// Extends the last mapping of the range, if the addresses behind it are free.
-bool Heap::grow_mapping(uint64_t from, uint64_t to, uint64_t bytes) {
-  uint64_t start = 0;
-  Block block;
-  {
-    const os::Locked locked(lock_);
-    const auto at = std::prev(blocks_.lower_bound(to));
-    start = at->first;
-    block = at->second;
-    if (start + block.bytes != to) return false;
-  }
-  const uint64_t more = from + bytes - to;
-  if (!grow_room(start, block.bytes + more) || back(to, more) != 0) return false;
-  const os::Locked locked(lock_);
-  blocks_[start].bytes += more;
-  add_live(static_cast<int64_t>(more));
-  return true;
 }
 
 // Makes the place to which a mapping moves: elsewhere in the heap, with room to grow further; or,
@@ -279,8 +273,8 @@ bool Heap::grow_mapping(uint64_t from, uint64_t to, uint64_t bytes) {
 std::byte* Heap::place_for(uint64_t bytes, std::byte* fixed) {
   void* p = nullptr;
   if (fixed == nullptr) {
-    p = add(bytes, 2 * bytes, 1, Kind::kMapping);
-    if (p == nullptr) p = add(bytes, bytes, 1, Kind::kMapping);
+    p = add(bytes, 2 * bytes, 1, Kind::kMapping, nullptr);
+    if (p == nullptr) p = add(bytes, bytes, 1, Kind::kMapping, nullptr);
   } else {
     if (const int error = give_way(fixed, bytes); error != 0) return errno = error, nullptr;
     p = real().mmap(fixed, bytes, kHeapProtection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -294,7 +288,8 @@ void* Heap::move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, 
   int protection = kHeapProtection;
   {
     const Inside inside;
-    protection = views_->protection_at(from);
+    protection = views_->protection_in(from, to);
+    if (protection < 0) return errno = EFAULT, MAP_FAILED;  // as what are several mappings
     place = place_for(bytes, fixed);
     if (place == nullptr) return MAP_FAILED;
     if (protection == PROT_NONE && views_->protect(from, to, PROT_READ) != 0) {
@@ -304,16 +299,19 @@ void* Heap::move_mapping(uint64_t from, uint64_t to, uint64_t bytes, int flags, 
   }
   std::memcpy(place, views_->address() + from, std::min(to - from, bytes));
   const Inside inside;
-  if (protection >= 0 && protection != kHeapProtection) {
+  if (protection != kHeapProtection) {
     if (fixed == nullptr)
       static_cast<void>(views_->protect(offset_of(place), offset_of(place) + bytes, protection));
     else
       real().mprotect(place, bytes, protection);
   }
-  if ((flags & MREMAP_DONTUNMAP) != 0)
-    static_cast<void>(empty(from, to));
-  else
+  if ((flags & MREMAP_DONTUNMAP) != 0) {
+    static_cast<void>(pin(from, to, false));
+    static_cast<void>(advise(views_->address() + from, to - from, MADV_DONTNEED));
+    static_cast<void>(views_->protect(from, to, protection));
+  } else {
     static_cast<void>(unmap_ours(from, to));
+  }
   return place;
 }
 
@@ -335,6 +333,15 @@ void* Heap::move_kernels(uint64_t from, uint64_t to, uint64_t bytes, int flags, 
   if (kept < to - from)
     real().mmap(address + kept, to - from - kept, PROT_NONE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (moved != address) forget_pins(from, to);
+  if (kept < to - from) {
+    std::vector<Gone> gone;
+    {
+      const os::Locked locked(lock_);
+      gone = cut_blocks(from + kept, to);
+    }
+    release_behind(to, gone);
+  }
   errno = saved_errno;
   return moved;
 }
@@ -367,7 +374,7 @@ void* Heap::remap(std::byte* address, size_t old_bytes, size_t new_bytes, int fl
     if ((flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) == 0) {
       if (new_bytes < to - from)
         if (const int error = unmap_ours(from + new_bytes, to); error != 0) return refuse(error);
-      if (new_bytes <= to - from || grow_mapping(from, to, new_bytes)) return address;
+      if (new_bytes <= to - from || grow(to, from + new_bytes, Kind::kMapping)) return address;
       if (!may_move) return refuse(ENOMEM);
     }
   }

@@ -9,14 +9,18 @@
 #include <cstring>
 
 #include "core/base/assert.h"
+#include "core/base/error.h"
 #include "core/base/units.h"
 #include "core/os/address_space.h"
 #include "core/runtime/mapper.h"
 #include "core/runtime/region_changes.h"
 #include "run/preload/bounce.h"
 #include "run/preload/door.h"
+#include "run/preload/kernel_protection.h"
 #include "run/preload/real.h"
 #include "run/preload/settings.h"
+#include "run/preload/spare_mappings.h"
+#include "run/preload/stand_in_thread.h"
 
 namespace outcore::preload {
 
@@ -31,6 +35,7 @@ constexpr uint64_t kStepBytes = uint64_t{1} << 30;
 // How many addresses are reserved: several times what the disk holds, as free ones lie in pieces.
 constexpr uint64_t kAddressesMost = uint64_t{16} << 40, kAddressesLeast = uint64_t{64} << 30;
 constexpr uint64_t kAddressesMin = uint64_t{64} << 20;  // under a limit
+constexpr uint64_t kReadBytesMost = 1 << 20;
 
 void* kernels_memory(uint64_t size_bytes) {
   return real().mmap(nullptr, size_bytes, kHeapProtection,
@@ -195,6 +200,24 @@ int HeapViews::protection_at(uint64_t offset) {
   return at == parts_.end() || at->first > offset ? -1 : at->second.protection;
 }
 
+int HeapViews::protection_in(uint64_t from, uint64_t to) {
+  OC_ASSERT(from < to && to <= size_bytes_);
+  int found = -1;
+  std::vector<std::span<const std::byte>> others;
+  const auto ours = [&](View& view, uint64_t, uint64_t) {
+    const int own = view.is_closed ? PROT_NONE : view.is_writable ? kHeapProtection : PROT_READ;
+    if (found >= 0 && found != own) return EFAULT;
+    return found = own, 0;
+  };
+  const auto kernels = [&](uint64_t a, uint64_t b) {
+    return others.emplace_back(address_ + a, b - a), 0;
+  };
+  if (for_each(from, to, ours, kernels) != 0) return -1;
+  if (others.empty()) return found;
+  const int theirs = kernel_protection(others);
+  return found < 0 || found == theirs ? theirs : -1;
+}
+
 int HeapViews::divide(Parts::iterator part, uint64_t at) {
   OC_CHECK(at > part->first && at < part->second.end);
   std::unique_ptr<Region::Impl> right;
@@ -235,37 +258,54 @@ int HeapViews::hand_over(uint64_t from, uint64_t to) {
 }
 
 // What nobody has written takes no memory in the copy either: of a thread's stack little is used.
-// The state is looked at first, because a page is absent only after what was written is stored.
-void HeapViews::copy_written(std::byte* copy, uint64_t from, uint64_t to) {
+// REQUIRES: all pages are stored, and none is in memory.
+Status HeapViews::read_written(std::byte* copy, uint64_t from, uint64_t to) {
   const uint64_t bytes = page_bytes();
   OC_ASSERT(from % bytes == 0 && to % bytes == 0);
-  for (uint64_t at = from; at < to; at += bytes) {
-    const bool is_absent = cache_->words[at / bytes].load().state() == PageState::kAbsent;
-    if (is_absent && store_->is_untouched(at, bytes)) continue;
-    std::memcpy(copy + (at - from), address_ + at, bytes);
+  for (uint64_t at = from; at < to;) {
+    uint64_t end = at;
+    while (end < to && end - at < kReadBytesMost && !store_->is_untouched(end, bytes)) end += bytes;
+    if (end == at) {
+      at += bytes;
+      continue;
+    }
+    if (const int error = store_->read(at, {copy + (at - from), end - at}); error != 0)
+      return base::system_error(error, "read " + store_->uri());
+    at = end;
   }
+  return {};
 }
 
-// Makes what is shown of the range the kernel's, with its bytes.
+// Makes what is shown of the range the kernel's, with its bytes. Other threads may use it: they
+// wait, and find in the copy what they had written. If the caller's own stack is in the
+// heap (a coroutine's), another thread does it, or the caller might wait for itself.
 int HeapViews::copy_to_kernel(uint64_t from, uint64_t to) {
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  if (here - reinterpret_cast<uint64_t>(address_) >= size_bytes_)
+    return copy_to_kernel_here(from, to);
+  return on_stand_in_thread([this, from, to] { return copy_to_kernel_here(from, to); });
+}
+
+int HeapViews::copy_to_kernel_here(uint64_t from, uint64_t to) {
   OC_CHECK(from % page_bytes() == 0 && to % page_bytes() == 0);
   while (from < to) {
     const auto at = part_at(from);
     if (at == parts_.end() || at->first >= to) return 0;
     const uint64_t start = std::max(at->first, from), end = std::min(at->second.end, to);
     const int protection = at->second.protection;
-    if (protection == PROT_NONE)
-      if (const int error = set_protection(at->first, at->second, PROT_READ); error != 0)
-        return error;
-    void* copy = kernels_memory(end - start);
+    SpareMappings spare;
+    void* const copy = spare.is_there() ? kernels_memory(end - start) : MAP_FAILED;
     if (copy == MAP_FAILED) return ENOMEM;
-    copy_written(static_cast<std::byte*>(copy), start, end);
-    real().mprotect(copy, end - start, protection);
-    const int error = take_out(start, end, [&](std::byte* place, uint64_t bytes) {
+    const auto fill = [&]() -> Status {
+      if (Status s = read_written(static_cast<std::byte*>(copy), start, end); !s) return s;
+      if (real().mprotect(copy, end - start, protection) == 0) return {};
+      return base::system_error(errno, "protect a copy");
+    };
+    const int error = take_out(start, end, fill, [&](std::byte* place, uint64_t bytes) {
+      spare.release();
       OC_CHECK(real().mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place);
     });
     if (error != 0) return real().munmap(copy, end - start), error;
-    store_->withdraw(start, end - start);  // never used again, so its space is free
     from = end;
   }
   return 0;
@@ -282,39 +322,33 @@ int HeapViews::give_to_kernel(uint64_t from, uint64_t to,
     if (start == to) return 0;
     const uint64_t end = std::min(at->second.end, to);
     static_cast<void>(discard(start, end));  // otherwise it would be written back
-    if (const int error = take_out(start, end, place); error != 0) return error;
-    store_->withdraw(start, end - start);
+    const auto nothing = [] { return Status(); };
+    if (const int error = take_out(start, end, nothing, place); error != 0) return error;
     from = end;
   }
   return 0;
 }
 
-// REQUIRES: the range lies in one part.
-int HeapViews::take_out(uint64_t from, uint64_t to,
+// `prepare` runs when all that was written there is stored, and `place` if it succeeds. The range
+// is never used again, so its space in the store is free. REQUIRES: it lies in one part.
+int HeapViews::take_out(uint64_t from, uint64_t to, base::FunctionRef<Status()> prepare,
                         const std::function<void(std::byte*, uint64_t)>& place) {
   const auto at = part_at(from);
   OC_CHECK(at != parts_.end());
-  Part& part = at->second;
-  const uint64_t start = at->first, end = part.end;
+  const uint64_t start = at->first, end = at->second.end;
+  const int protection = at->second.protection;
   OC_CHECK(start <= from && to <= end && from < to);
-  if (from == start && to == end) {
-    if (!runtime_->mapper->unmap(*part.region, false).ok()) return ENOMEM;
-    place(address_ + from, to - from);
-    parts_.erase(at);
-  } else {
-    std::unique_ptr<Region::Impl> right;
-    if (!runtime_->changes
-             ->cut(*part.region, from - start, to - start, &right,
-                   [&] { place(address_ + from, to - from); })
-             .ok())
-      return ENOMEM;
-    Part left = std::move(part);
-    parts_.erase(at);
-    if (from > start && to < end) parts_[to] = {std::move(right), end, left.protection};
-    const uint64_t left_start = from > start ? start : to, left_end = from > start ? from : end;
-    parts_[left_start] = {std::move(left.region), left_end, left.protection};
-  }
-  return discard(from, to);
+  std::unique_ptr<Region::Impl> right;
+  const Status s = runtime_->changes->give(*at->second.region, from - start, to - start, &right,
+                                           prepare, [&] { place(address_ + from, to - from); });
+  if (!s.ok()) return ENOMEM;
+  std::unique_ptr<Region::Impl> left = std::move(at->second.region);
+  parts_.erase(at);
+  if (from == start) right = std::move(left);
+  if (from > start) parts_[start] = {std::move(left), from, protection};
+  if (to < end) parts_[to] = {std::move(right), end, protection};
+  if (discard(from, to) == 0) store_->withdraw(from, to - from);
+  return 0;
 }
 
 // Absent pages are forgotten in the store at once; the engine discards the others.
@@ -325,17 +359,31 @@ int HeapViews::discard(uint64_t from, uint64_t to) {
   int result = 0;
   uint64_t resident = from;  // what is not forgotten yet begins here
   for (uint64_t at = from; at < to && result == 0; at += bytes) {
-    const uint64_t page = at / bytes;
-    if (cache_->words[page].load().state() != PageState::kAbsent) continue;
-    if (!store_->is_untouched(at, bytes)) {
-      if (!cache_->claim(page)) continue;
-      store_->forget(at, bytes);
-      cache_->abandon(page);
-    }
+    if (!forget_if_absent(at)) continue;
     result = discard_resident(resident, at);
     resident = at + bytes;
   }
   return result != 0 ? result : discard_resident(resident, to);
+}
+
+void HeapViews::forget_absent(uint64_t from, uint64_t to) {
+  const uint64_t bytes = page_bytes();
+  OC_CHECK(from % bytes == 0 && to % bytes == 0);
+  const std::lock_guard<std::mutex> guard(runtime_->mapping);
+  for (uint64_t at = from; at < to; at += bytes)
+    if (!forget_if_absent(at) && cache_->words[at / bytes].load().state() == PageState::kFailed)
+      static_cast<void>(discard_resident(at, at + bytes));
+}
+
+// False: the page is not absent. REQUIRES: the lock of mappings.
+bool HeapViews::forget_if_absent(uint64_t at) {
+  const uint64_t bytes = page_bytes(), page = at / bytes;
+  if (cache_->words[page].load().state() != PageState::kAbsent) return false;
+  if (store_->is_untouched(at, bytes)) return true;
+  if (!cache_->claim(page)) return false;
+  store_->forget(at, bytes);
+  cache_->abandon(page);
+  return true;
 }
 
 int HeapViews::discard_resident(uint64_t from, uint64_t to) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/base/function_ref.h"
 #include "core/runtime/runtime_impl.h"
 #include "run/preload/heap_store.h"
 
@@ -53,6 +54,8 @@ class HeapViews {
   int protect(uint64_t from, uint64_t to, int protection);
   // PROT_READ and so on; -1: the page is the kernel's.
   int protection_at(uint64_t offset);
+  // That of all of the range; -1: parts differ, or one is a file of the kernel's.
+  int protection_in(uint64_t from, uint64_t to);
   // Makes the range the kernel's, with its bytes. Whole pages of ours. 0 or an errno.
   int hand_over(uint64_t from, uint64_t to);
   // Makes the range the kernel's: `place` maps something there. Whole pages of ours. 0 or an errno.
@@ -60,6 +63,9 @@ class HeapViews {
                      const std::function<void(std::byte*, uint64_t)>& place);
   // The range reads zero and has no frames any more. Whole pages of ours. 0 or an errno.
   int discard(uint64_t from, uint64_t to);
+  // Those of its pages that are in no frame read zero, and not what was stored of them. Whole pages
+  // of ours.
+  void forget_absent(uint64_t from, uint64_t to);
 
  private:
   struct Part {
@@ -76,9 +82,12 @@ class HeapViews {
   int divide(Parts::iterator part, uint64_t at);
   int set_protection(uint64_t start, Part& part, int protection);
   int copy_to_kernel(uint64_t from, uint64_t to);
-  void copy_written(std::byte* copy, uint64_t from, uint64_t to);
-  int take_out(uint64_t from, uint64_t to, const std::function<void(std::byte*, uint64_t)>& place);
+  int copy_to_kernel_here(uint64_t from, uint64_t to);
+  Status read_written(std::byte* copy, uint64_t from, uint64_t to);
+  int take_out(uint64_t from, uint64_t to, base::FunctionRef<Status()> prepare,
+               const std::function<void(std::byte*, uint64_t)>& place);
   int discard_resident(uint64_t from, uint64_t to);
+  bool forget_if_absent(uint64_t at);
 
   std::shared_ptr<Runtime::Impl> runtime_;
   std::shared_ptr<HeapStore> store_;

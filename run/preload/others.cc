@@ -120,16 +120,23 @@ std::string who_has(const Identity& file, const std::function<bool(int)>& is_mea
   std::string found;
   is_blind = false;
   for_each_number("/proc", [&](long pid) {
-    if (pid == ::getpid() || !is_meant(static_cast<int>(pid))) return false;
+    if (pid == ::getpid()) return false;
     const std::string process = "/proc/" + std::to_string(pid);
     const bool has_open = for_each_number(process + "/fd", [&](long fd) {
       return is_file(process + "/fd/" + std::to_string(fd), file);
     });
     if (!has_open && count_maps(process, file, [](std::byte*) { return false; }) == 0) return false;
+    if (!is_meant(static_cast<int>(pid))) return false;
     found = name_of(process, pid);
     return true;
   });
   return found.empty() && is_blind ? "somebody that could not be looked for" : found;
+}
+
+bool is_under_run(int process) {
+  const std::string about = "/proc/" + std::to_string(process);
+  return text_of(about + "/maps").find("/liboutcore_preload.so") != std::string::npos ||
+         text_of(about + "/environ").find("OUTCORE_RUN_ROOT=") != std::string::npos;
 }
 
 bool for_each_own_descriptor(const Identity& file, const std::function<void(int)>& f) {

@@ -14,8 +14,12 @@ namespace outcore::preload {
 // Another process that has the file open or mapped, such as "cat (123)", or that may have, because
 // it could not be looked at. Empty: there is none.
 std::string who_has(const Identity& file);
-// The same among the processes that are meant.
+// The same among the processes that are meant; asked only of those that have it.
 std::string who_has(const Identity& file, const std::function<bool(int)>& is_meant);
+// The process was started under `outcore run`: our library is in its memory, or, as it is a static
+// program, or just starting, the environment that it was given says so. False if it cannot be
+// looked at.
+bool is_under_run(int process);
 
 // Calls f for each descriptor that the program has of the file. False: its descriptors could not be
 // read.

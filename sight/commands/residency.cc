@@ -285,9 +285,11 @@ int run(const Words& words) {
     if (!all.skipped.empty()) report(Error{EIO, tell_skipped(all.skipped)});
     return all.has_failed ? kFailed : 0;
   }
-  if (!all.skipped.empty())
+  if (!all.skipped.empty()) {
+    const std::string left = programs_that_left(file.value());  // it may be one that has answered
     return report(Error{ENOENT, "no running program that answers has taken " + file->path + "; " +
-                                    tell_skipped(all.skipped)});
+                                    (left.empty() ? "" : left + "; ") + tell_skipped(all.skipped)});
+  }
   return all.has_failed ? kFailed : report(tell_no_holder(file.value()));
 }
 

@@ -94,6 +94,43 @@ TEST_P(WritesOutlive, WhoComesAfterAKillSeesWhatWasWritten) {
   }
 }
 
+// On a busy machine it takes a while until somebody could store what a writer writes: who begins to
+// write waits for that.
+TEST_P(WritesOutlive, AWriterWaitsForWhoIsSlow) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t holder = begin_holder(job);
+  ASSERT_EQ(::kill(holder, SIGSTOP), 0);
+  const pid_t writer = begin_writer(job, 1, 42);
+  const uint64_t start_ns = base::now_ns();
+  while (shared.arrived.load() == 0 && base::now_ns() - start_ns < 200'000'000) ::sched_yield();
+  const bool has_waited = shared.arrived.load() == 0;
+  if (!has_waited) job.kill(writer);
+  ASSERT_EQ(::kill(holder, SIGCONT), 0);
+  wait_for(shared.arrived, 1);
+  if (has_waited) job.kill(writer);
+  EXPECT_TRUE(is_stored_soon(job, 512, 42));
+  shared.is_over.store(1);
+  EXPECT_EQ(job.end(holder), 0);
+}
+
+// But not for ever, if that one is stopped.
+TEST_P(WritesOutlive, AWriterGoesOnBesideOneThatIsStopped) {
+  Job job(64);
+  auto& shared = job.shared();
+  const pid_t holder = begin_holder(job);
+  ASSERT_EQ(::kill(holder, SIGSTOP), 0);
+  const auto write = [](Runtime&, Region& region) {
+    cells(region)[512].fetch_add(1);
+    return 0;
+  };
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(job.end(begin(job, Access::kReadWrite, write)), 0);
+  EXPECT_EQ(words_of(job.path())[512], Job::word(512) + 20);
+  ASSERT_EQ(::kill(holder, SIGCONT), 0);
+  shared.is_over.store(1);
+  EXPECT_EQ(job.end(holder), 0);
+}
+
 // The last one in the buffer does what is left to do before it goes.
 TEST_P(WritesOutlive, WhoHoldsTheBufferStoresBeforeItEnds) {
   Job job(64);

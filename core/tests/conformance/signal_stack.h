@@ -20,12 +20,14 @@ namespace outcore::scene {
 // that a thread may have (with AMX, four times what threads without it need).
 inline size_t signal_frame_bytes() {
   static std::atomic<uintptr_t> here;
-  constexpr size_t kStackBytes = 256 << 10;
-  std::vector<std::byte> memory(kStackBytes);
+  constexpr size_t kStackBytes = 256 << 10, kPageBytes = 4 << 10;
+  std::vector<std::byte> memory(kStackBytes + kPageBytes);
+  // It ends at a page, as the stack below: how the frame is aligned takes up to 63 bytes.
+  const auto bottom = (reinterpret_cast<uintptr_t>(memory.data()) + kPageBytes - 1) & -kPageBytes;
   std::thread([&] {
     stack_t stack{};
-    stack.ss_sp = memory.data();
-    stack.ss_size = memory.size();
+    stack.ss_sp = reinterpret_cast<void*>(bottom);
+    stack.ss_size = kStackBytes;
     EXPECT_EQ(::sigaltstack(&stack, nullptr), 0);
     struct sigaction action {
     }, before{};
@@ -37,8 +39,8 @@ inline size_t signal_frame_bytes() {
     stack.ss_flags = SS_DISABLE;
     EXPECT_EQ(::sigaltstack(&stack, nullptr), 0);
   }).join();
-  const uintptr_t top = reinterpret_cast<uintptr_t>(memory.data()) + kStackBytes;
-  EXPECT_GT(here, reinterpret_cast<uintptr_t>(memory.data()));
+  const uintptr_t top = bottom + kStackBytes;
+  EXPECT_GT(here, bottom);
   EXPECT_LT(here, top);
   return top - here;
 }

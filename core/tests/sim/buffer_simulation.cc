@@ -20,6 +20,7 @@ BufferSimulation::BufferSimulation(const BufferPlan& plan, bool is_traced)
       buffer::Member::join("simulated", world_.limit_bytes);
   if (!joined) std::abort();
   anchor_ = std::move(joined).value();
+  anchor_->record().heir_answer.store(buffer::HeirAnswer::kNever);
   board_ = &anchor_->board();
   // The least limit is large: most of it is taken.
   anchor_->record().private_bytes.store(world_.limit_bytes - plan.room_pages * kPage);

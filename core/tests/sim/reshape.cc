@@ -76,13 +76,13 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
     return end_reshape(file, Error{EBUSY, "pinned, or not as it was"}, true);
   whole.closing_from = offset + from, whole.closing_to = offset + to;
   wait_for_users(whole);
-  std::array<View*, 2> parts{};
+  std::array<View*, 3> parts{};
   size_t count = 0;
   if (from > 0) parts[count++] = ViewPool::instance().allocate_part(*old, 0, from);
   if (to < end) parts[count++] = ViewPool::instance().allocate_part(*old, to, end);
   const bool is_page_cut =
       count == 2 && !cache.frames->can_share() && parts[1]->first_page() < parts[0]->end_page();
-  const Status s = engine_->swap_view(cache, old, {parts.data(), count}, [&] {
+  const auto unmap = [&] {
     kernel_.divide(old->address + from);
     kernel_.divide(old->address + to);
     kernel_.for_each_mapping(old->address + from, to - from, [&](const Mapping& mapping) {
@@ -92,7 +92,29 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
     check_stored(file, offset + from, std::min(offset + to, whole.end()),
                  "the store lacks what was written to what is cut out");
     if (from < to) kernel_.unmap(old->address + from, to - from);
-  });
+  };
+  Status s;
+  const bool is_whole = from < to && (offset + from) % cache.page_bytes == 0 &&
+                        (to - from) % cache.page_bytes == 0 && from + offset < cache.store_bytes;
+  if (is_whole && cache.shared == nullptr && fibers_.random().chance(500)) {
+    View* const gone = ViewPool::instance().allocate_part(*old, from, to);
+    std::copy_backward(parts.begin() + (from > 0 ? 1 : 0), parts.begin() + count,
+                       parts.begin() + count + 1);
+    parts[from > 0 ? 1 : 0] = gone;
+    const bool is_refused = fibers_.random().chance(100);
+    const auto prepare = [&]() -> Status {
+      check_stored(file, offset + from, std::min(offset + to, whole.end()),
+                   "the store lacks what was written to what is given away");
+      return is_refused ? Status(Error{ENOMEM, "no memory for a copy"}) : Status();
+    };
+    s = engine_->give_range(cache, old, {parts.data(), count + 1}, gone, prepare, unmap);
+    std::copy(parts.begin() + (from > 0 ? 2 : 1), parts.begin() + count + 1,
+              parts.begin() + (from > 0 ? 1 : 0));
+    ViewPool::instance().free(gone);
+    file.had_pins = file.had_pins || is_refused;
+  } else {
+    s = engine_->swap_view(cache, old, {parts.data(), count}, unmap);
+  }
   whole.closing_from = whole.closing_to = 0;
   if (!s.ok()) {
     for (size_t i = 0; i < count; ++i) ViewPool::instance().free(parts[i]);

@@ -24,11 +24,12 @@ class FarSpace : public PackingTest {
     }
   }
   // One server and its copy.
-  void start_pair() {
+  void start_pair(const std::vector<std::string>& of_copy = {}) {
     singles_.push_back(std::make_unique<TestServers>());
     ServerOptions copy;
     copy.more = singles_[0]->as_master(0);
     copy.more.insert(copy.more.end(), {"--repl-timeout", "3"});
+    copy.more.insert(copy.more.end(), of_copy.begin(), of_copy.end());
     singles_.push_back(std::make_unique<TestServers>(copy));
     EXPECT_TRUE(becomes([&] { return singles_[1]->info(0, "master_link_status") == "up"; }));
     EXPECT_TRUE(becomes([&] { return singles_[0]->info(0, "connected_slaves") == "1"; }));
@@ -193,6 +194,47 @@ TEST_P(FarCopies, GoesOnWithoutACopyThatDied) {
   singles_[1]->kill(0);
   EXPECT_EQ(store->write(0, random_bytes(kSize, 6)), 0) << store->remark();
   EXPECT_EQ(read_all(*store), random_bytes(kSize, 6));
+}
+
+// Without its master it answers nothing, and so cannot say what it has, before it is one itself.
+TEST_P(FarCopies, GoesOnWithACopyThatIsSilentWithoutItsMaster) {
+  start_pair({"--replica-serve-stale-data", "no"});
+  const auto store = open(uri("+"), kSize);
+  EXPECT_EQ(store->write(0, random_bytes(kSize, 12)), 0) << store->remark();
+  singles_[0]->kill(0);
+  EXPECT_EQ(read_all(*store), random_bytes(kSize, 12));
+  EXPECT_EQ(store->write(0, random_bytes(kSize, 13)), 0) << store->remark();
+  EXPECT_EQ(read_all(*store), random_bytes(kSize, 13));
+}
+
+// As if another program's server had got the address, or the copy had been started wrongly.
+TEST_P(FarCopies, DoesNotGoOverToAStrangerInTheCopysPlace) {
+  start_pair();
+  const auto store = open(uri("+"), kSize);
+  EXPECT_EQ(store->write(0, random_bytes(kSize, 9)), 0) << store->remark();
+  singles_[1]->kill(0);
+  singles_[1]->start_alone(0);
+  EXPECT_EQ(read_all(*store), random_bytes(kSize, 9));
+  EXPECT_EQ(store->write(0, random_bytes(kSize, 10)), 0) << store->remark();
+  EXPECT_EQ(read_all(*store), random_bytes(kSize, 10));
+  EXPECT_EQ(keys(1), 0U);
+}
+
+TEST_P(FarCopies, WaitsForTheFirstWhereAStrangerIsInTheCopysPlace) {
+  start_pair();
+  const auto store = open(uri("+"), kSize);
+  EXPECT_EQ(store->write(0, random_bytes(kSize, 11)), 0) << store->remark();
+  singles_[1]->kill(0);
+  singles_[1]->start_alone(0);
+  singles_[0]->send(0, SIGSTOP);
+  std::thread goes_on([&] {
+    EXPECT_TRUE(becomes([&] {
+      return singles_[1]->ask(0, {"INFO", "commandstats"}).text.find("_role:") != std::string::npos;
+    })) << "nobody asked it whether it serves";
+    singles_[0]->send(0, SIGCONT);
+  });
+  EXPECT_EQ(read_all(*store), random_bytes(kSize, 11));
+  goes_on.join();
 }
 
 TEST_P(FarSpace, IsToldOfAServerThatDiedWithoutACopy) {

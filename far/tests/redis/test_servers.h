@@ -61,7 +61,7 @@ class TestServers {
     const int count = options_.masters == 0 ? 1 : options_.masters * (1 + options_.replicas);
     for (int i = 0; i < count; ++i) {
       servers_.push_back(
-          {free_port(), options_.tls_folder.empty() ? uint16_t{0} : free_port(), -1});
+          {take_port(), options_.tls_folder.empty() ? uint16_t{0} : take_port(), -1});
       start(i);
     }
     for (int i = 0; i < count; ++i) EXPECT_TRUE(answers(i)) << log(i);
@@ -69,6 +69,7 @@ class TestServers {
   }
   ~TestServers() {
     for (int i = 0; i < count(); ++i) kill(i);
+    for (const int fd : held_) ::close(fd);
   }
   TestServers(const TestServers&) = delete;
   TestServers& operator=(const TestServers&) = delete;
@@ -143,6 +144,12 @@ class TestServers {
     ::waitpid(servers_[i].process, nullptr, 0);
     servers_[i].process = -1;
   }
+  // Starts it as a server that knows no other and has no bytes.
+  void start_alone(int i) {
+    options_.more.clear();
+    start(i);
+    EXPECT_TRUE(answers(i)) << log(i);
+  }
   void send(int i, int signal) { ::kill(servers_[i].process, signal); }
 
   // The answer of one server; "" if there is none.
@@ -182,23 +189,25 @@ class TestServers {
 
   // Also the port of the cluster's own talk, 10000 above, is free. Both lie below those that the
   // system gives to whoever connects.
-  static uint16_t free_port() {
+  uint16_t take_port() {
     static uint16_t next = static_cast<uint16_t>(10'000 + ::getpid() % 1100 * 10);
     for (;;) {
       const uint16_t port = next++;
       if (next > 22'000) next = 10'000;
-      if (is_free(port) && is_free(static_cast<uint16_t>(port + 10'000))) return port;
+      if (hold(port) && hold(static_cast<uint16_t>(port + 10'000))) return port;
     }
   }
-  static bool is_free(uint16_t port) {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  // No other test gets the port, also while its server is dead. Sockets that share an address may
+  // be bound beside ours, as those of servers are, and one of them may listen.
+  bool hold(uint16_t port) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
     sockaddr_in where{};
     where.sin_family = AF_INET;
     where.sin_port = htons(port);
     where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const bool is_free = ::bind(fd, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0;
-    ::close(fd);
-    return is_free;
+    held_.push_back(fd);
+    return ::bind(fd, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0 &&
+           ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0;
   }
   std::string log(int i) const {
     return folder_ / std::to_string(servers_[i].port) + "/log: does not answer";
@@ -233,8 +242,9 @@ class TestServers {
     return i < options_.masters || info(i, "master_link_status") == "up";
   }
 
-  const ServerOptions options_;
+  ServerOptions options_;
   scene::Folder folder_;
+  std::vector<int> held_;  // sockets
   std::vector<Server> servers_;
 };
 

@@ -107,6 +107,13 @@ foreach(delivery messages in-thread mprotect)
   agree(given_stacks.${delivery} given_stacks
     "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)
   agree(heap_calls.${delivery} heap_calls "--budget 4M --alloc 64k --delivery ${delivery}" FOLDER)
+  foreach(memory "4M" "64M" "64M --page 64k")  # with nearly no room for what is stale; with some
+    string(MAKE_C_IDENTIFIER "${memory}" id)
+    foreach(program heap_reuse heap_edges)
+      agree(${program}.${id}.${delivery} ${program}
+        "--budget ${memory} --alloc 64k --delivery ${delivery}" FOLDER)
+    endforeach()
+  endforeach()
   foreach(program seldom_calls socket_calls)
     agree(${program}.${delivery} ${program}
       "--budget 4M --min-size 4k --alloc 64k --delivery ${delivery}" FOLDER)

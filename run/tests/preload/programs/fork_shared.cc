@@ -2,10 +2,7 @@
 // mapped: by touches, by system calls on what they have not touched, by threads that begin at once,
 // in changed mappings, and when the file is written.
 #include <pthread.h>
-#include <sched.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "program.h"
 
@@ -16,19 +13,6 @@ namespace {
 constexpr const char* kFile = "data";
 constexpr uint64_t kPageWords = kPageBytes / 8;
 uint64_t bytes = 0, words_count = 0;
-
-// What has changed just now is not shared with other processes.
-void settle() {
-  for (;;) {
-    struct stat about;
-    timespec now{};
-    require(::stat(kFile, &about) == 0 && ::clock_gettime(CLOCK_REALTIME, &now) == 0, "the time");
-    if ((now.tv_sec - about.st_ctim.tv_sec) * 1'000'000'000 + now.tv_nsec - about.st_ctim.tv_nsec >
-        40'000'000)
-      return;
-    ::sched_yield();
-  }
-}
 
 template <typename What>
 void in_child(const char* name, const What& what) {
@@ -80,7 +64,7 @@ int main(int count, char** arguments) {
   bytes = begin(count, arguments);
   words_count = bytes / 8;
   ::close(make_file(kFile, bytes, 1));
-  settle();
+  settle(kFile);
   const int file = ::open(kFile, O_RDONLY);
   words = map(file, bytes, PROT_READ);
   require(is_filled(words, 4 * kPageWords, 1), "what the parent reads");

@@ -140,6 +140,7 @@ int main(int count, char** arguments) {
   const uint64_t bytes = begin(count, arguments);
   if (count > 3) {
     ::close(make_file("again", bytes, 1));
+    settle("again");
     read_again("again", bytes, 1, 8);
     return 0;
   }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -72,6 +75,19 @@ inline uint64_t* allocate(uint64_t bytes, uint64_t seed) {
   uint64_t* words = map(-1, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
   fill(words, bytes / 8, seed);
   return words;
+}
+
+// What has changed just now is not shared with other processes.
+inline void settle(const char* path) {
+  for (;;) {
+    struct stat about;
+    timespec now{};
+    require(::stat(path, &about) == 0 && ::clock_gettime(CLOCK_REALTIME, &now) == 0, "the time");
+    if ((now.tv_sec - about.st_ctim.tv_sec) * 1'000'000'000 + now.tv_nsec - about.st_ctim.tv_nsec >
+        40'000'000)
+      return;
+    ::sched_yield();
+  }
 }
 
 // Waits for a child; its exit code, or 1000 + the signal that ended it.

@@ -196,6 +196,22 @@ void need_each_other() {
   std::printf("two that need each other: right\n");
 }
 
+// One of them can have no part in the buffer, whose memory file is larger than its files may be.
+void stay_outside() {
+  make_files();
+  for (const bool is_first : {true, false}) {
+    const Other a, b;
+    require((is_first ? a : b).ask('x', 0, uint64_t{1} << 30) == 0, "setrlimit");
+    begin_both(a, b);
+    a.ask('s', kAt, 12);
+    b.expect('r', kAt, 12, "outside");
+    b.ask('w', kFar, 13);
+    a.expect('r', kFar, 13, "outside");
+    a.expect('p', kFar, 13, "outside");
+  }
+  std::printf("outside of the buffer: right\n");
+}
+
 // To read it only; its writers are there.
 void read_only() {
   make_files();
@@ -224,6 +240,7 @@ int main(int count, char** arguments) {
   if (is_asked('d')) get_a_descriptor();
   if (is_asked('c')) need_each_other();
   if (is_asked('r')) read_only();
+  if (is_asked('o')) stay_outside();
   for (const char* name : {kFile, kOther, kLeased}) require(::unlink(name) == 0, "unlink");
   return 0;
 }
