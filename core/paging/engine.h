@@ -104,10 +104,9 @@ class Engine {
                    const std::function<void()>& between) {
     return reshaper_.swap_view(cache, old, parts, between);
   }
-  Status give_range(PageCache& cache, region::View* old, std::span<region::View* const> parts,
-                    region::View* gone, base::FunctionRef<Status()> prepare,
-                    base::FunctionRef<void()> place) {
-    return reshaper_.give_range(cache, old, parts, gone, prepare, place);
+  Status give_view(PageCache& cache, region::View** shown, region::View* twin,
+                   base::FunctionRef<Status()> prepare, base::FunctionRef<Status()> place) {
+    return reshaper_.give_view(cache, shown, twin, prepare, place);
   }
   Status extend_view(PageCache& cache, region::View* view, uint64_t size_bytes,
                      uint64_t store_bytes) {

@@ -95,27 +95,31 @@ Status Reshaper::swap_view(PageCache& cache, View* old, std::span<View* const> p
   return s;
 }
 
-// Nobody does anything through `gone`, so nobody has to be waited for before the memory changes.
-Status Reshaper::give_range(PageCache& cache, View* old, std::span<View* const> parts, View* gone,
-                            base::FunctionRef<Status()> prepare, base::FunctionRef<void()> place) {
-  OC_CHECK(old->cache == &cache);
-  OC_CHECK(gone->offset % cache.page_bytes == 0 && gone->reserved_bytes % cache.page_bytes == 0);
-  OC_CHECK(cache.shared == nullptr && std::find(parts.begin(), parts.end(), gone) != parts.end());
-  const uint64_t first = gone->first_page(), end = std::min(gone->end_page(), cache.page_count());
+// Nobody does anything through the twin, so nobody has to be waited for before the memory changes.
+Status Reshaper::give_view(PageCache& cache, View** shown, View* twin,
+                           base::FunctionRef<Status()> prepare, base::FunctionRef<Status()> place) {
+  View* const old = *shown;
+  OC_CHECK(old->cache == &cache && cache.shared == nullptr && cache.view_count > 1);
+  OC_CHECK(old->offset % cache.page_bytes == 0 && old->reserved_bytes % cache.page_bytes == 0);
+  OC_CHECK(twin->address == old->address && twin->reserved_bytes == old->reserved_bytes);
+  const uint64_t first = old->first_page(), end = std::min(old->end_page(), cache.page_count());
   const os::SignalBlock block;
   if (Status s = evict_and_block(cache, first, end); !s) return s;
   Status s = prepare();
   if (s.ok()) {
     old->is_replaced.store(true, std::memory_order_release);
     wake(cache, first, end);
-    s = replace_view(cache, old, parts, gone);
+    s = replace_view(cache, old, {&twin, 1}, twin);
     old->is_replaced.store(s.ok(), std::memory_order_release);
+    if (s.ok()) *shown = twin;
   }
+  if (s.ok()) s = place();
   if (s.ok()) {
-    place();
-    region::AddressMap::instance().remove(gone, [&] { queue_.forget(*gone); });
-    views_.forget(cache, gone);
-    OC_CHECK(cache.view_count != 0);
+    region::AddressMap::instance().remove(twin, [&] { queue_.forget(*twin); });
+    views_.forget(cache, twin);
+    *shown = nullptr;
+  } else if (*shown == twin) {
+    twin->is_replaced.store(false, std::memory_order_release);
   }
   unblock(cache, first, end);
   return s;

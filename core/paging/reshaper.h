@@ -33,14 +33,13 @@ class Reshaper {
   // are blocked. Errors: as evict_and_block(); then nothing has changed.
   Status swap_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,
                    const std::function<void()>& between);
-  // As swap_view(), but what no part has is the program's still, which touches it meanwhile: such a
-  // touch waits until `place` has mapped something else there. `gone`: a view of it, which may be
-  // all of the old one; it is in no map afterwards. `prepare` runs before, while all its pages are
-  // blocked and stored; then nothing has changed if it fails. REQUIRES: `gone` has whole pages, and
-  // other views of the cache remain.
-  Status give_range(PageCache& cache, region::View* old, std::span<region::View* const> parts,
-                    region::View* gone, base::FunctionRef<Status()> prepare,
-                    base::FunctionRef<void()> place);
+  // Gives the addresses of a view to the kernel while the program uses them: who touches them waits
+  // until `place` has mapped something else there. `prepare` runs before, while all its pages are
+  // blocked and stored. `twin`: another view of the same, which is in no map. Afterwards `*shown` is
+  // which of the two is in the maps: none, or, after an error, either. REQUIRES: the view has whole
+  // pages, and other views of the cache remain. Errors: as evict_and_block(), those of the two.
+  Status give_view(PageCache& cache, region::View** shown, region::View* twin,
+                   base::FunctionRef<Status()> prepare, base::FunctionRef<Status()> place);
 
  private:
   Status replace_view(PageCache& cache, region::View* old, std::span<region::View* const> parts,

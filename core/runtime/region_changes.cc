@@ -39,46 +39,26 @@ Status RegionChanges::cut(Region::Impl& region, uint64_t from, uint64_t to,
   return {};
 }
 
-Status RegionChanges::give(Region::Impl& region, uint64_t from, uint64_t to,
-                           std::unique_ptr<Region::Impl>* right,
-                           base::FunctionRef<Status()> prepare, base::FunctionRef<void()> place) {
+Status RegionChanges::give(Region::Impl& region, base::FunctionRef<Status()> prepare,
+                           base::FunctionRef<Status()> place) {
   const std::lock_guard<std::mutex> guard(runtime_.mapping);
-  View* const old = region.view;
-  const uint64_t end = old->reserved_bytes;
   OC_CHECK(region.is_lent);
-  OC_CHECK(from < to && to <= end);
-  if (from == 0 && to == end && region.cache->view_count == 1)
+  if (region.cache->view_count == 1)
     return Error{EBUSY, "give all of " + region.uri + " to the kernel: it is used"};
-  std::array<View*, 3> parts{};
-  size_t count = 0;
-  if (from > 0) parts[count++] = ViewPool::instance().allocate_part(*old, 0, from);
-  View* const gone = parts[count++] = ViewPool::instance().allocate_part(*old, from, to);
-  if (to < end) parts[count++] = ViewPool::instance().allocate_part(*old, to, end);
-  if (Status s = runtime_.engine->give_range(*region.cache, old, {parts.data(), count}, gone,
-                                             prepare, place);
-      !s) {
-    for (size_t i = 0; i < count; ++i) ViewPool::instance().free(parts[i]);
-    return s;
-  }
-  ViewPool::instance().free(old);
-  ViewPool::instance().free(gone);
-  std::array<View*, 2> left{};
-  size_t left_count = 0;
-  for (size_t i = 0; i < count; ++i)
-    if (parts[i] != gone) left[left_count++] = parts[i];
-  show(region, {left.data(), left_count}, right);
-  return {};
+  View* const old = region.view;
+  View* const twin = ViewPool::instance().allocate_part(*old, 0, old->reserved_bytes);
+  const Status s = runtime_.engine->give_view(*region.cache, &region.view, twin, prepare, place);
+  if (region.view != old) ViewPool::instance().free(old);
+  if (region.view != twin) ViewPool::instance().free(twin);
+  if (region.view == nullptr) std::erase(runtime_.regions, &region);
+  return s;
 }
 
 // The region has the first of the views, and `right`, which is new, the second.
 void RegionChanges::show(Region::Impl& region, std::span<View* const> parts,
                          std::unique_ptr<Region::Impl>* right) {
+  OC_CHECK(!parts.empty());
   right->reset();
-  if (parts.empty()) {
-    region.view = nullptr;
-    std::erase(runtime_.regions, &region);
-    return;
-  }
   region.view = parts[0];
   region.reserve_bytes = parts[0]->reserved_bytes;
   if (parts.size() == 1) return;

@@ -26,13 +26,12 @@ class RegionChanges {
   // changed.
   Status cut(Region::Impl& region, uint64_t from, uint64_t to, std::unique_ptr<Region::Impl>* right,
              const std::function<void()>& between);
-  // Gives the bytes [from, to) of the region, whole pages, to the kernel, while the program uses
-  // them: `prepare` may read them in the store, and `place` then maps what it likes there; who
-  // touches them meanwhile waits. The rest is as after cut(); if nothing is left, the region has no
-  // view any more. Errors: as cut(), and those of `prepare`; EBUSY: the cache would have no view.
-  Status give(Region::Impl& region, uint64_t from, uint64_t to,
-              std::unique_ptr<Region::Impl>* right, base::FunctionRef<Status()> prepare,
-              base::FunctionRef<void()> place);
+  // Gives all of the region, whole pages, to the kernel, while the program uses them: `prepare` may
+  // read them in the store, and `place` then maps what it likes there; who touches them meanwhile
+  // waits. The region has no view any more. Errors, after which it is as it was: as cut(), those of
+  // the two, and EBUSY: the cache would have no view.
+  Status give(Region::Impl& region, base::FunctionRef<Status()> prepare,
+              base::FunctionRef<Status()> place);
   // The store now has `store_bytes`, and the region shows its first `size_bytes`.
   Status extend(Region::Impl& region, uint64_t size_bytes, uint64_t store_bytes);
   // Ends all regions of a store; `place` maps something else over them first.

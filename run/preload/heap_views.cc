@@ -19,7 +19,6 @@
 #include "run/preload/kernel_protection.h"
 #include "run/preload/real.h"
 #include "run/preload/settings.h"
-#include "run/preload/spare_mappings.h"
 #include "run/preload/stand_in_thread.h"
 
 namespace outcore::preload {
@@ -293,18 +292,23 @@ int HeapViews::copy_to_kernel_here(uint64_t from, uint64_t to) {
     if (at == parts_.end() || at->first >= to) return 0;
     const uint64_t start = std::max(at->first, from), end = std::min(at->second.end, to);
     const int protection = at->second.protection;
-    SpareMappings spare;
-    void* const copy = spare.is_there() ? kernels_memory(end - start) : MAP_FAILED;
+    void* const copy = kernels_memory(end - start);
     if (copy == MAP_FAILED) return ENOMEM;
     const auto fill = [&]() -> Status {
       if (Status s = read_written(static_cast<std::byte*>(copy), start, end); !s) return s;
       if (real().mprotect(copy, end - start, protection) == 0) return {};
       return base::system_error(errno, "protect a copy");
     };
-    const int error = take_out(start, end, fill, [&](std::byte* place, uint64_t bytes) {
-      spare.release();
-      OC_CHECK(real().mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place);
-    });
+    // Refused if the process has nearly as many mappings as it may have: then nothing has changed.
+    const auto move = [&]() -> Status {
+      std::byte* const place = address_ + start;
+      void* const moved =
+          real().mremap(copy, end - start, end - start, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+      if (moved == place) return {};
+      OC_CHECK(errno == ENOMEM);
+      return Error{ENOMEM, "move a copy to its place"};
+    };
+    const int error = take_out(start, end, fill, move);
     if (error != 0) return real().munmap(copy, end - start), error;
     from = end;
   }
@@ -323,7 +327,8 @@ int HeapViews::give_to_kernel(uint64_t from, uint64_t to,
     const uint64_t end = std::min(at->second.end, to);
     static_cast<void>(discard(start, end));  // otherwise it would be written back
     const auto nothing = [] { return Status(); };
-    if (const int error = take_out(start, end, nothing, place); error != 0) return error;
+    const auto map = [&] { return place(address_ + start, end - start), Status(); };
+    if (const int error = take_out(start, end, nothing, map); error != 0) return error;
     from = end;
   }
   return 0;
@@ -332,21 +337,19 @@ int HeapViews::give_to_kernel(uint64_t from, uint64_t to,
 // `prepare` runs when all that was written there is stored, and `place` if it succeeds. The range
 // is never used again, so its space in the store is free. REQUIRES: it lies in one part.
 int HeapViews::take_out(uint64_t from, uint64_t to, base::FunctionRef<Status()> prepare,
-                        const std::function<void(std::byte*, uint64_t)>& place) {
-  const auto at = part_at(from);
+                        base::FunctionRef<Status()> place) {
+  auto at = part_at(from);
   OC_CHECK(at != parts_.end());
-  const uint64_t start = at->first, end = at->second.end;
-  const int protection = at->second.protection;
-  OC_CHECK(start <= from && to <= end && from < to);
-  std::unique_ptr<Region::Impl> right;
-  const Status s = runtime_->changes->give(*at->second.region, from - start, to - start, &right,
-                                           prepare, [&] { place(address_ + from, to - from); });
-  if (!s.ok()) return ENOMEM;
-  std::unique_ptr<Region::Impl> left = std::move(at->second.region);
+  OC_CHECK(at->first <= from && from < to && to <= at->second.end);
+  if (from > at->first) {
+    if (const int error = divide(at, from); error != 0) return error;
+    ++at;
+  }
+  if (to < at->second.end)
+    if (const int error = divide(at, to); error != 0) return error;
+  OC_CHECK(at->first == from && at->second.end == to);
+  if (!runtime_->changes->give(*at->second.region, prepare, place).ok()) return ENOMEM;
   parts_.erase(at);
-  if (from == start) right = std::move(left);
-  if (from > start) parts_[start] = {std::move(left), from, protection};
-  if (to < end) parts_[to] = {std::move(right), end, protection};
   if (discard(from, to) == 0) store_->withdraw(from, to - from);
   return 0;
 }

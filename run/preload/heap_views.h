@@ -85,7 +85,7 @@ class HeapViews {
   int copy_to_kernel_here(uint64_t from, uint64_t to);
   Status read_written(std::byte* copy, uint64_t from, uint64_t to);
   int take_out(uint64_t from, uint64_t to, base::FunctionRef<Status()> prepare,
-               const std::function<void(std::byte*, uint64_t)>& place);
+               base::FunctionRef<Status()> place);
   int discard_resident(uint64_t from, uint64_t to);
   bool forget_if_absent(uint64_t at);
 

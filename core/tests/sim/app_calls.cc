@@ -134,7 +134,9 @@ void App::reshape(SimFile& file) {
         std::min(system_pages, from + (random_.chance(400) ? 0 : random_.between(1, 40)));
     const uint64_t align = random_.chance(700) ? file.plan.page_bytes : kSystemPage;
     sim_.cut_view(file, view, from * kSystemPage / align * align, to * kSystemPage / align * align);
-  } else if (dice < (file.plan.is_read_only ? 30 : 70)) {
+  } else if (dice < (file.plan.is_read_only ? 30 : 60)) {
+    sim_.give_view(file, view);
+  } else if (dice < (file.plan.is_read_only ? 40 : 75)) {
     sim_.extend_view(file, view, view.size_bytes + random_.below(20 * file.plan.page_bytes));
   } else if (dice < 97 || file.plan.is_read_only) {
     const uint64_t first = random_.below(pages);

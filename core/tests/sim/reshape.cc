@@ -66,6 +66,13 @@ void Simulation::check_stored(SimFile& file, uint64_t from, uint64_t to, const c
   }
 }
 
+void Simulation::check_hidden(std::byte* address, uint64_t bytes) {
+  kernel_.for_each_mapping(address, bytes, [&](const Mapping& mapping) {
+    for (const PageEntry& entry : mapping.entry)
+      fibers_.require(!entry.is_present, "what is cut out is still shown", mapping.offset);
+  });
+}
+
 void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t to) {
   const os::Locked locked(mapping_);
   if (!has(file, whole) || !begin_reshape(file)) return;
@@ -76,7 +83,7 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
     return end_reshape(file, Error{EBUSY, "pinned, or not as it was"}, true);
   whole.closing_from = offset + from, whole.closing_to = offset + to;
   wait_for_users(whole);
-  std::array<View*, 3> parts{};
+  std::array<View*, 2> parts{};
   size_t count = 0;
   if (from > 0) parts[count++] = ViewPool::instance().allocate_part(*old, 0, from);
   if (to < end) parts[count++] = ViewPool::instance().allocate_part(*old, to, end);
@@ -85,36 +92,12 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
   const auto unmap = [&] {
     kernel_.divide(old->address + from);
     kernel_.divide(old->address + to);
-    kernel_.for_each_mapping(old->address + from, to - from, [&](const Mapping& mapping) {
-      for (const PageEntry& entry : mapping.entry)
-        fibers_.require(!entry.is_present, "what is cut out is still shown", mapping.offset);
-    });
+    check_hidden(old->address + from, to - from);
     check_stored(file, offset + from, std::min(offset + to, whole.end()),
                  "the store lacks what was written to what is cut out");
     if (from < to) kernel_.unmap(old->address + from, to - from);
   };
-  Status s;
-  const bool is_whole = from < to && (offset + from) % cache.page_bytes == 0 &&
-                        (to - from) % cache.page_bytes == 0 && from + offset < cache.store_bytes;
-  if (is_whole && cache.shared == nullptr && fibers_.random().chance(500)) {
-    View* const gone = ViewPool::instance().allocate_part(*old, from, to);
-    std::copy_backward(parts.begin() + (from > 0 ? 1 : 0), parts.begin() + count,
-                       parts.begin() + count + 1);
-    parts[from > 0 ? 1 : 0] = gone;
-    const bool is_refused = fibers_.random().chance(100);
-    const auto prepare = [&]() -> Status {
-      check_stored(file, offset + from, std::min(offset + to, whole.end()),
-                   "the store lacks what was written to what is given away");
-      return is_refused ? Status(Error{ENOMEM, "no memory for a copy"}) : Status();
-    };
-    s = engine_->give_range(cache, old, {parts.data(), count + 1}, gone, prepare, unmap);
-    std::copy(parts.begin() + (from > 0 ? 2 : 1), parts.begin() + count + 1,
-              parts.begin() + (from > 0 ? 1 : 0));
-    ViewPool::instance().free(gone);
-    file.had_pins = file.had_pins || is_refused;
-  } else {
-    s = engine_->swap_view(cache, old, {parts.data(), count}, unmap);
-  }
+  const Status s = engine_->swap_view(cache, old, {parts.data(), count}, unmap);
   whole.closing_from = whole.closing_to = 0;
   if (!s.ok()) {
     for (size_t i = 0; i < count; ++i) ViewPool::instance().free(parts[i]);
@@ -127,6 +110,52 @@ void Simulation::cut_view(SimFile& file, SimView& whole, uint64_t from, uint64_t
   }
   ViewPool::instance().free(old);
   wait_for_users(whole);  // they may be in what is now the right part
+  end_reshape(file, s, false);
+}
+
+// As `outcore run --alloc` does it. Who is refused touches all of it meanwhile.
+void Simulation::give_view(SimFile& file, SimView& giving) {
+  const os::Locked locked(mapping_);
+  if (!has(file, giving) || !begin_reshape(file)) return;
+  paging::PageCache& cache = *file.cache;
+  View* const old = giving.view;
+  const bool is_whole =
+      old->offset % cache.page_bytes == 0 && old->reserved_bytes % cache.page_bytes == 0;
+  if (&giving == file.views.front().get() || !is_whole || cache.shared != nullptr ||
+      old->offset >= cache.store_bytes || giving.pins != 0)
+    return end_reshape(file, Error{EBUSY, "the first, pinned, or no whole pages"}, true);
+  const uint64_t dice = fibers_.random().below(4);  // 0: refused at once; 1: at the end
+  if (dice > 1) {
+    giving.closing_from = old->offset, giving.closing_to = old->offset + old->reserved_bytes;
+    wait_for_users(giving);
+  }
+  const auto check = [&](bool is_refused) -> Status {
+    check_hidden(old->address, old->reserved_bytes);
+    check_stored(file, old->offset, giving.end(), "the store lacks what was given away");
+    return is_refused ? Status(Error{ENOMEM, "no memory for a copy"}) : Status();
+  };
+  View* const twin = ViewPool::instance().allocate_part(*old, 0, old->reserved_bytes);
+  View* shown = old;
+  const Status s = engine_->give_view(
+      cache, &shown, twin, [&] { return check(dice == 0); },
+      [&] {
+        const Status placed = check(dice == 1);
+        if (placed.ok()) kernel_.unmap(old->address, old->reserved_bytes);
+        return placed;
+      });
+  giving.closing_from = giving.closing_to = 0;
+  fibers_.require(s.ok() == (shown == nullptr), "what was given away is still shown");
+  if (shown != old) ViewPool::instance().free(old);
+  if (shown != twin) ViewPool::instance().free(twin);
+  if (shown != nullptr) {
+    giving.view = shown;
+    return end_reshape(file, s, dice <= 1 || file.had_pins);
+  }
+  const auto at = std::find_if(file.views.begin(), file.views.end(),
+                               [&](const auto& mapped) { return mapped.get() == &giving; });
+  const std::unique_ptr<SimView> ending = std::move(*at);
+  file.views.erase(at);
+  wait_for_users(*ending);
   end_reshape(file, s, false);
 }
 

@@ -88,12 +88,14 @@ class Simulation {
   void let_apps_go();
   // reshape.cc
   void cut_view(SimFile& file, SimView& view, uint64_t from, uint64_t to);
+  void give_view(SimFile& file, SimView& giving);
   void extend_view(SimFile& file, SimView& view, uint64_t size_bytes);
   void write_to_store(SimFile& file, uint64_t first, uint64_t end, Random& random);
   void hand_back(SimFile& file);
   bool begin_reshape(SimFile& file);
   void end_reshape(SimFile& file, const Status& status, bool is_refusal_right);
   void wait_for_users(SimView& view);
+  void check_hidden(std::byte* address, uint64_t bytes);
   void check_stored(SimFile& file, uint64_t from, uint64_t to, const char* what);
 
   const Plan plan_;
