@@ -35,9 +35,10 @@ class Reshaper {
                    const std::function<void()>& between);
   // Gives the addresses of a view to the kernel while the program uses them: who touches them waits
   // until `place` has mapped something else there. `prepare` runs before, while all its pages are
-  // blocked and stored. `twin`: another view of the same, which is in no map. Afterwards `*shown` is
-  // which of the two is in the maps: none, or, after an error, either. REQUIRES: the view has whole
-  // pages, and other views of the cache remain. Errors: as evict_and_block(), those of the two.
+  // blocked and stored. `twin`: another view of the same, which is in no map. Afterwards `*shown`
+  // is which of the two is in the maps: none, or, after an error, either. REQUIRES: the view has
+  // whole pages, and other views of the cache remain. Errors: as evict_and_block(), those of the
+  // two.
   Status give_view(PageCache& cache, region::View** shown, region::View* twin,
                    base::FunctionRef<Status()> prepare, base::FunctionRef<Status()> place);
 
